@@ -97,7 +97,12 @@ class ServiceSettings(LogSettings):
 
     script_bytes: int = Field(default=256 * KIB, ge=1, description="a longer script is refused")
     report_bytes: int = Field(default=1 * MIB, ge=1, description="a longer report is refused")
-    wall_seconds: float = Field(default=60.0, gt=0, le=600, description="time limit of an attempt")
+    wall_seconds: float = Field(
+        default=60.0,
+        gt=0,
+        le=600,
+        description="time limit of an attempt; eight times as much, at most 600, for a passage check",
+    )
     memory_bytes: int = Field(default=4 * GIB, ge=64 * MIB, description="memory limit of an attempt")
     stream_bytes: int = Field(default=256 * KIB, ge=KIB, description="bytes stored of each output stream")
     stream_kill_bytes: int = Field(

@@ -69,13 +69,13 @@ def _read(
 
 
 def with_claim(reading: Reading, claim: str, *, text: str, limits: ReadLimits) -> Reading:
-    """A reading with another claim, which may be data. Its scripts stay as they were run.
+    """A reading with a corrected claim, which may be data. Its scripts stay as they were run.
 
     `text` is that of the report, which may show where something is raised. Raises TooLargeError, InputError.
     """
     _check_claim(claim, limits)
     with tree_cache():
-        own_claim = given_claim(claim)
+        own_claim = given_claim(claim).model_copy(update={"corrected": True})
         if reading.scripts:
             own_claim = with_anchors(own_claim, reading.scripts[0].script, [claim, text])
         own_claim = with_scripts(own_claim, reading.scripts)

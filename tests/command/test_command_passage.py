@@ -50,7 +50,7 @@ def run(script: str, line: str, failure: str) -> RunDocument:
 @pytest.mark.parametrize(
     ("script", "line", "verdict", "reason"),
     [
-        ("print(int('1'))\n", "print(int('1'))", "not_reproduced", "point_passed"),
+        ("x = int('1')\n", "x = int('1')", "not_reproduced", "point_passed"),
         ("try:\n    int('x')\nexcept ValueError:\n    pass\n", "int('x')", "different", "other_failure"),
         (
             "def f():\n    raise ValueError('bad')\nprint(False and f())\n",
@@ -81,6 +81,14 @@ def test_a_no_was_seen(script: str, line: str, verdict: str, reason: str) -> Non
     assert job.reason.code == reason
     kinds = [(attempt.kind, attempt.counted) for attempt in job.attempts]
     assert kinds == [(AttemptKind.REPEAT, True), (AttemptKind.PASSAGE, False)]
+
+
+def test_printed_text_that_shows_the_passage_needs_no_passage_check() -> None:
+    job = run("print(int('1'))\n", "print(int('1'))", "ValueError: bad").jobs[0]
+    assert (job.verdict, [attempt.kind for attempt in job.attempts]) == (
+        "not_reproduced",
+        [AttemptKind.REPEAT],
+    )
 
 
 def test_a_bug_that_is_there_needs_no_passage_check() -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 from judging_builders import CPU, claim, raises, result, script, several
 
 from app.intake.claim.claims import Claim
+from app.intake.code.points import points_on
+from app.intake.code.printed_after import shows_passage
 from app.judging.judgement import Verdict
-from app.judging.verdict.attempts_needed import needed_attempts, needs_passage
+from app.judging.verdict.attempts_needed import MIXED, Needed, needed_attempts, needs_passage
 from app.judging.verdict.job import judge_job
 from app.judging.verdict.passage import lost_passage
 from app.targets.planning.plan import RepeatPlan
@@ -18,9 +22,9 @@ SCRIPT = script("x = 'x'\nint(x)\n")
 ANCHORED = claim(raises("ValueError", "no number").model_copy(update={"at": 2}))
 
 
-def passage(state: str | None = None, **fields: object) -> Result:
+def passage(state: str | None = None, *, line: int = 2, **fields: object) -> Result:
     """A passage check that ended well, with this state of its only point; None: nothing was reported."""
-    points = None if state is None else [PassedPoint(line=2, state=state)]  # type: ignore[arg-type]
+    points = None if state is None else [PassedPoint(line=line, state=state)]  # type: ignore[arg-type]
     return result(kind=AttemptKind.PASSAGE, attempt="z", passage=points, **fields)  # type: ignore[arg-type]
 
 
@@ -37,8 +41,9 @@ def judged(*passages: Result, told: Claim = ANCHORED, of: object = SCRIPT) -> tu
         (passage("unknown"), Verdict.CANNOT_SHOW, "point_not_seen"),
         (passage(None), Verdict.CANNOT_SHOW, "point_not_seen"),
         (passage("raised"), Verdict.DIFFERENT, "other_failure"),
-        (passage("passed", status=3), Verdict.DIFFERENT, "other_failure"),
-        (passage("raised", raised=("ValueError", "no number")), Verdict.FLAKY, None),
+        (passage("passed", status=3), Verdict.CANNOT_SHOW, "point_not_seen"),
+        (passage("raised", raised=("ValueError", "no number")), Verdict.OBSERVED, "met_when_observed"),
+        (passage("passed", line=1), Verdict.CANNOT_SHOW, "point_not_seen"),
         (passage("passed", outcome=Outcome.TIMED_OUT), Verdict.CANNOT_SHOW, "point_not_seen"),
         (passage(None, outcome=Outcome.SETUP_FAILED), Verdict.CANNOT_SHOW, "point_not_seen"),
         (lost_passage("z"), Verdict.CANNOT_SHOW, "point_not_seen"),
@@ -69,6 +74,68 @@ def test_it_is_asked_for_once_when_everything_else_is_decided() -> None:
     assert not passage_needed(*several(3, raised=("ValueError", "no number")))
     test_cell = CPU.model_copy(update={"settings": {"fill": "nan"}})
     assert not needs_passage(ANCHORED, SCRIPT, test_cell, several(3), PLAN)
+
+
+@pytest.mark.parametrize(
+    "check", [passage("raised", raised=("ValueError", "no number")), passage("passed", status=3)]
+)
+def test_a_passage_check_that_ends_otherwise_asks_for_more_repeats(check: Result) -> None:
+    needed = needed_attempts(ANCHORED, SCRIPT, CPU, [*several(3), check], PLAN)
+    assert (needed.attempts, needed.passage) == (MIXED - 3, False)
+    met = result(raised=("ValueError", "no number"), attempt="b")
+    assert judge_job(ANCHORED, SCRIPT, CPU, [*several(3), met, check]).verdict is Verdict.FLAKY
+
+
+def test_a_passage_check_that_says_nothing_asks_for_no_repeats() -> None:
+    for check in (passage("not_reached"), passage(None, outcome=Outcome.TIMED_OUT), lost_passage("z")):
+        assert needed_attempts(ANCHORED, SCRIPT, CPU, [*several(3), check], PLAN) == Needed()
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "stdout", "shown"),
+    [
+        ("print(int('1'))\n", 1, "1\n", True),
+        ("x = int('1')\nprint(x)\n", 1, "1\n", True),
+        ("x = int('1')\nprint(x)\n", 1, "", False),
+        ("x = int('1')\n", 1, "", False),
+        ("print('begin')\nx = int('1')\nprint('it ended', x)\n", 2, "begin\nit ended 1\n", True),
+        ("print('begin')\nx = int('1')\nprint(f'it ended {x}')\n", 2, "begin\n", False),
+        ("print('begin')\nx = int('1')\nprint(x)\n", 2, "begin\n1\n", False),
+        ("print('it ended')\nx = int('1')\nprint('it ended')\n", 2, "it ended\n", False),
+        ("def f():\n    print('f')\nf()\nint('1')\nprint(1)\n", 4, "f\n", False),
+        ("try:\n    int('1')\nexcept ValueError: pass\nprint(1)\n", 2, "1\n", False),
+        ("if True:\n    int('1')\nprint(1)\n", 2, "1\n", False),
+        ("print(False and int('1'))\n", 1, "False\n", False),
+        ("int('1'); print(1)\n", 1, "1\n", False),
+        ("def f():\n    return int('1')\nprint(f())\n", 2, "1\n", False),
+    ],
+)
+def test_printed_text_shows_the_passage_of_a_statement_that_stands_by_itself(
+    text: str, line: int, stdout: str, shown: bool
+) -> None:
+    tree = ast.parse(text)
+    assert shows_passage(tree, points_on(tree, line), [stdout]) is shown
+    told = claim(raises("ValueError", "no number").model_copy(update={"at": line}))
+    assert needed_attempts(told, script(text), CPU, several(3, stdout), PLAN).passage is not shown
+
+
+def test_code_that_was_not_compiled_clears_nothing() -> None:
+    compiled = script("import torch\nprint(torch.compile(int)('1'))\n")
+
+    def verdict(frames: int | None) -> tuple[Verdict, str]:
+        judgement = judge_job(
+            ANCHORED,
+            compiled,
+            CPU,
+            [*several(3, "1\n"), passage("passed", compiled_frames=frames)],
+            plan=PLAN,
+        )
+        assert judgement.reason is not None
+        return judgement.verdict, judgement.reason.code
+
+    assert needs_passage(ANCHORED, compiled, CPU, several(3, "1\n"), PLAN)
+    assert verdict(1) == (Verdict.NOT_REPRODUCED, "point_passed")
+    assert verdict(0) == (Verdict.CANNOT_SHOW, "not_compiled")
 
 
 def test_it_does_not_count() -> None:

@@ -109,6 +109,7 @@ def _observation(
         values_omitted=report.values_omitted,
         trace=report.trace,
         passage=report.passage,
+        compiled_frames=report.compiled_frames,
         hash_seed=hash_seed,
         wall_seconds=round(result.wall_seconds, 4),
         cpu_seconds=round(result.cpu_seconds, 4),

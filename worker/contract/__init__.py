@@ -33,9 +33,9 @@ from worker.contract.observation import CardReading as CardReading
 from worker.contract.observation import ExceptionFacts as ExceptionFacts
 from worker.contract.observation import Observation as Observation
 from worker.contract.observation import ValueStatistics as ValueStatistics
+from worker.contract.passage import MOST_WALL_SECONDS, SLOWDOWN, Points
 from worker.contract.passage import PassagePoint as PassagePoint
 from worker.contract.passage import PassedPoint as PassedPoint
-from worker.contract.passage import MOST_WALL_SECONDS, SLOWDOWN, Points
 from worker.contract.trace import Trace as Trace
 
 CONTRACT_VERSION = 1

@@ -21,6 +21,7 @@ from worker.contract.bounds import (
     Number,
     Seconds,
     Shape,
+    SmallCount,
     Stream,
     Whole,
 )
@@ -135,6 +136,8 @@ class Observation(Message):
     # Only if the attempt asked for it, in the order of its points. From the script's own process: it may
     # withhold a "no", and its word for one counts no more than the end of the script does.
     passage: PassedPoints | None = None
+    # With `passage`: the frames that torch's compiler compiled. None without torch.
+    compiled_frames: SmallCount | None = None
     # The value of PYTHONHASHSEED.
     hash_seed: Name | None = None
     wall_seconds: Seconds = 0.0

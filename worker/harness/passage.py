@@ -14,6 +14,8 @@ MOST_EVENTS_AFTER = 100000
 BEGAN, PASSED, RAISED = 1, 2, 4
 # How iterators and generators end. It is no failure.
 ENDS = (StopIteration, StopAsyncIteration, GeneratorExit)
+# Instructions know their columns. Without them, lines alone can't tell some statements apart.
+HAS_COLUMNS = sys.version_info >= (3, 11)
 EXCEPTION_EVENT, LINE_EVENT, OPCODE_EVENT, RETURN_EVENT = "exception", "line", "opcode", "return"
 
 
@@ -73,7 +75,7 @@ class Passage:
         if known is None:
             known = ([], [])
             if code.co_filename == SCRIPT_PATH:
-                lines = {line for _, _, line in code.co_lines() if line is not None}
+                lines = lines_of(code)
                 for point in self.points:
                     if not any(point.has_line(line) for line in lines):
                         continue
@@ -125,7 +127,7 @@ class Passage:
             elif point.alone:
                 self.enter(key, point)
             exact = exact or (point.is_exact() and point.has_line(line))
-        return exact or bool(self.points_in(code)[1])
+        return HAS_COLUMNS and (exact or bool(self.points_in(code)[1]))
 
     def at_instruction(self, key, code, offset):
         """A frame begins an instruction."""
@@ -159,10 +161,18 @@ class Passage:
     def state(self, point):
         """The state of a point, as in the report."""
         state = self.memory[point.byte]
-        if point.is_exact() and sys.version_info < (3, 11):
-            # Instructions have no columns there.
+        if point.is_exact() and not HAS_COLUMNS:
             return "unknown"
         return "raised" if state & RAISED else "passed" if state & PASSED else "not_reached"
+
+
+def lines_of(code):
+    """The lines of a code object."""
+    if sys.version_info >= (3, 10):
+        return {line for _, _, line in code.co_lines() if line is not None}
+    import dis
+
+    return {line for _, line in dis.findlinestarts(code)}
 
 
 def start_tracer(passage):
@@ -257,9 +267,7 @@ class Monitor:
 
 
 def start(points):
-    """Start to observe. Returns the Passage. Raises before Python 3.10: code lists no lines there."""
-    if sys.version_info < (3, 10):
-        raise RuntimeError("This Python can't observe a passage.")
+    """Start to observe. Returns the Passage."""
     passage = Passage(points)
     passage.callbacks = start_tracer(passage) if sys.version_info < (3, 12) else Monitor(passage).start()
     return passage
@@ -281,4 +289,16 @@ def message(passage):
     elif sys.monitoring.get_tool(TOOL) == TOOL_NAME:
         sys.monitoring.set_events(TOOL, 0)
     points = [{"line": point.line, "state": passage.state(point)} for point in passage.points]
-    return {"kind": "passage", "points": points}
+    line = {"kind": "passage", "points": points}
+    if "torch" in sys.modules:
+        line["compiled_frames"] = compiled_frames()
+    return line
+
+
+def compiled_frames():
+    """The number of frames that torch's compiler compiled: the code inside them can't be observed."""
+    compiler = sys.modules.get("torch._dynamo.utils")
+    try:
+        return 0 if compiler is None else int(compiler.counters["frames"]["ok"])
+    except Exception:
+        return 0

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pydantic import TypeAdapter, ValidationError
 
 from worker.contract import CapturedValue, ExceptionFacts, Scalar
+from worker.contract.bounds import SmallCount
 from worker.contract.passage import PassedPoint, PassedPoints
 from worker.contract.text import storable_text
 from worker.contract.trace import Trace
@@ -26,6 +27,7 @@ _MAX_MESSAGE = 8192
 _FLAG_NAME = re.compile(r"[a-z][a-z0-9_.]{0,63}")
 _DEVICE = re.compile(r"cpu|cuda:[0-9]{1,3}")
 _points: TypeAdapter[list[PassedPoint]] = TypeAdapter(PassedPoints)
+_frames: TypeAdapter[int | None] = TypeAdapter(SmallCount | None)
 
 
 @dataclass(slots=True)
@@ -43,6 +45,7 @@ class HarnessReport:
     ended: bool = False
     trace: Trace | None = None
     passage: list[PassedPoint] | None = None
+    compiled_frames: int | None = None
     # In a fork of a paused interpreter: the script did something for which the fork came too late.
     tripped: bool = False
 
@@ -92,6 +95,7 @@ def _take(read: HarnessReport, values: ValueReader, message: dict[str, object]) 
         case "passage":
             with suppress(ValidationError):
                 read.passage = _points.validate_python(message.get("points"))
+                read.compiled_frames = _frames.validate_python(message.get("compiled_frames"))
         case "value":
             values.take(message)
         case "values":

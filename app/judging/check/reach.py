@@ -92,6 +92,13 @@ POINT_PASSED = _reason(
     "point_passed",
     "The statement that failed in the report was executed, and it was seen that no exception went through it.",
 )
+NOT_COMPILED = _reason(
+    "not_compiled", "The script compiles code, and when it was observed, torch's compiler compiled none."
+)
+MET_WHEN_OBSERVED = _reason(
+    "met_when_observed",
+    "The bug came only in the attempt whose statements were observed, which makes the script slower.",
+)
 TOO_FEW_ATTEMPTS = _reason("too_few_attempts", "Too few attempts gave a usable result.", WhoCanAct.SERVICE)
 TOO_NOISY = _reason(
     "too_noisy", "The two times are too close to each other, or vary too much, to compare them."

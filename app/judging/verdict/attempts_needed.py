@@ -10,7 +10,7 @@ from app.intake.reading import Script
 from app.judging.check.reach import NOTHING_SHOWN, TOO_FEW_ATTEMPTS
 from app.judging.judgement import JobJudgement, Verdict
 from app.judging.verdict.frequency import LEAST_FOR_SOMETIMES, is_about_frequency
-from app.judging.verdict.job import evidence_of, judge_job
+from app.judging.verdict.job import evidence_of, judge_job, judge_observed
 from app.judging.verdict.passage import passages_in, points_to_pass
 from app.targets.planning.plan import RepeatPlan
 from app.targets.target import Target
@@ -50,8 +50,9 @@ def next_attempts(
     if not have:
         # The first attempt alone shows whether this target can show the claim at all.
         return 1
+    claim = _before_check(claim)
     judgement = judge_job(claim, script, target, results)
-    if judgement.verdict is Verdict.FLAKY:
+    if judgement.verdict is Verdict.FLAKY or judge_observed(claim, script, target, results) is not None:
         return max(0, _needed_for_rate(results, plan) - have)
     required = min(_required_attempts(judgement, claim, script, plan), _most(claim, script, plan))
     if required == LEAST_FOR_SOMETIMES:
@@ -83,8 +84,15 @@ def needs_passage(
     """
     if not results or passages_in(results) or {"trace", "fill"}.intersection(target.settings):
         return False
-    judgement = judge_job(claim, script, target, results, plan=plan)
-    return judgement.verdict is Verdict.NOT_REPRODUCED and bool(points_to_pass(claim, script, target))
+    judgement = judge_job(_before_check(claim), script, target, results, plan=plan)
+    return judgement.verdict is Verdict.NOT_REPRODUCED and bool(
+        points_to_pass(claim, script, target, evidence_of(results))
+    )
+
+
+def _before_check(claim: Claim) -> Claim:
+    """The claim as it is judged before the passage check: that a corrected one has none yet is no lack."""
+    return claim.model_copy(update={"corrected": False})
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,22 +11,29 @@ from app.judging.check.checks import SILENT, judge_check
 from app.judging.check.guards import skipped_gpu_part
 from app.judging.check.places import exclusion_of
 from app.judging.check.reach import (
+    MET_WHEN_OBSERVED,
     NO_SIDES,
     NOT_ADDED,
     SETTING_NOT_IN_FORCE,
     TOO_FEW_ATTEMPTS,
-    TOO_NOISY,
     commonest,
     lack_of,
 )
-from app.judging.check.speed import judge_ratios, ratio_in, spread
-from app.judging.judgement import CheckResult, DifferentKind, Finding, JobJudgement, Verdict
+from app.judging.judgement import (
+    SIGHTINGS,
+    CheckResult,
+    DifferentKind,
+    Finding,
+    JobJudgement,
+    Verdict,
+)
 from app.judging.output.printed_numbers import near, numbers_in
 from app.judging.verdict.agreement import DOUBTFUL, agree
 from app.judging.verdict.frequency import LEAST_FOR_SOMETIMES, is_about_frequency
+from app.judging.verdict.over_attempts import DIFFERENCES, by_ratio, by_repeats
 from app.judging.verdict.passage import is_observable, not_seen, passages_in, points_to_pass, with_passage
 from app.judging.verdict.rates import rate_interval, rate_upper_bound
-from app.judging.verdict.variation import Variation, judge_repeats
+from app.judging.verdict.variation import judge_repeats
 from app.targets.planning.plan import RepeatPlan
 from app.targets.target import Target
 from worker.contract import AttemptKind, Outcome, Reason, Result, Start
@@ -86,19 +93,42 @@ def _judge_readings(
 def _check_passage(
     judgement: JobJudgement, claim: Claim, script: Script, target: Target, results: Sequence[Result]
 ) -> JobJudgement:
-    """A "no" after its passage check. An attempt of it that meets the bug, or shows another, counts."""
-    points = points_to_pass(claim, script, target)
+    """A "no" after its passage check: a failure that is gone was seen to be passed."""
+    counted, passages = evidence_of(results), passages_in(results)
+    points = points_to_pass(claim, script, target, counted)
     if not points:
         return judgement
     if not is_observable(claim, script):
         return not_seen(judgement)
-    counted, passages = evidence_of(results), passages_in(results)
-    if passages:
-        repeat = passages[-1].model_copy(update={"kind": AttemptKind.REPEAT})
-        with_it = _judge_readings(claim, script, target, [*counted, repeat], plan=RepeatPlan(1))
-        if with_it.verdict is not Verdict.NOT_REPRODUCED:
-            return with_it
-    return with_passage(judgement, points, counted, passages)
+    if not passages:
+        return not_seen(judgement) if claim.corrected else judgement
+    observed = judge_observed(claim, script, target, results)
+    if observed is not None and observed.verdict in SIGHTINGS:
+        return JobJudgement(
+            verdict=Verdict.OBSERVED,
+            reason=MET_WHEN_OBSERVED,
+            of=judgement.of,
+            findings=observed.findings,
+        )
+    if observed is not None:
+        return not_seen(judgement)
+    return with_passage(judgement, script, points, counted, passages[-1])
+
+
+def judge_observed(
+    claim: Claim, script: Script, target: Target, results: Sequence[Result]
+) -> JobJudgement | None:
+    """The judgement of the passage check alone, if it forbids a "no": it met the bug, or shows another.
+
+    None without a passage check, and for one that says nothing.
+    """
+    passages = passages_in(results)
+    if not passages:
+        return None
+    alone = passages[-1].model_copy(update={"kind": AttemptKind.REPEAT})
+    judgement = _judge_readings(claim, script, target, [alone], plan=RepeatPlan(1))
+    speaks = judgement.verdict in {Verdict.REPRODUCED, Verdict.FLAKY, Verdict.DIFFERENT, Verdict.OBSERVED}
+    return judgement if speaks else None
 
 
 def _control_judgement(judgement: JobJudgement) -> JobJudgement:
@@ -148,10 +178,10 @@ def _judge(
     least = _least(claim, plan, requested=len(cold))
     if over_repeats:
         variation = judge_repeats(over_repeats[0], cold, script=script, target=target)
-        return _by_repeats(variation, (*_strongest_findings(rows), *details), least=least)
+        return by_repeats(variation, (*_strongest_findings(rows), *details), least=least)
     slower = [check for check in in_attempt if check.kind is CheckKind.SLOWER]
     if slower:
-        return _by_ratio(
+        return by_ratio(
             slower[0],
             list(zip(rows, evidence, strict=True)),
             (*_strongest_findings(rows), *details),
@@ -248,63 +278,6 @@ def _skipped_part(result: Result, script: Script, target: Target) -> Reason | No
     return None if has_output else skipped_gpu_part(result, script, target)
 
 
-def _by_repeats(variation: Variation, details: tuple[Finding, ...], *, least: int) -> JobJudgement:
-    finding, of = variation.finding, variation.of
-    findings = (finding, *details)
-    if finding.result is CheckResult.UNREACHED:
-        return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=finding.reason, findings=findings)
-    if finding.result is CheckResult.MET:
-        verdict = Verdict.REPRODUCED if variation.differing == of else Verdict.FLAKY
-        return JobJudgement(verdict=verdict, matched=variation.differing, of=of, findings=findings)
-    if of < least:
-        return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=TOO_FEW_ATTEMPTS, of=of, findings=findings)
-    # The others are compared with the first attempt, so there is one comparison less than attempts.
-    return JobJudgement(
-        verdict=Verdict.NOT_REPRODUCED, of=of, rate_upper_bound=rate_upper_bound(of - 1), findings=findings
-    )
-
-
-def _by_ratio(
-    check: Check,
-    rows: Sequence[tuple[Sequence[Finding], Result]],
-    findings: tuple[Finding, ...],
-    *,
-    least: int,
-) -> JobJudgement:
-    """A claim about speed: by the ratios of all cold attempts together."""
-    cold = [(row, result) for row, result in rows if result.start is Start.COLD]
-    timed = [
-        ratio
-        for row, result in cold
-        if all(finding.result is not CheckResult.UNREACHED for finding in row)
-        and (ratio := ratio_in(check, result)) is not None
-    ]
-    of = len(timed)
-    if not timed:
-        reason = commonest(
-            [finding.reason for row, _ in cold for finding in row if finding.reason is not None]
-        )
-        return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=reason, findings=findings)
-    if of < least:
-        return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=TOO_FEW_ATTEMPTS, of=of, findings=findings)
-    ratios = spread(timed)
-    check_result = judge_ratios(ratios, check.factor)
-    first = findings[0].model_copy(
-        update={"observed": str(ratios), **({} if check_result is None else {"result": check_result})}
-    )
-    findings = (first, *findings[1:])
-    match check_result:
-        case CheckResult.MET:
-            return JobJudgement(verdict=Verdict.REPRODUCED, matched=of, of=of, findings=findings)
-        case CheckResult.ABSENT:
-            return JobJudgement(verdict=Verdict.NOT_REPRODUCED, of=of, findings=findings)
-        case CheckResult.OTHER:
-            reason = Reason(code=DifferentKind.OTHER_VALUE, detail=_KINDS[DifferentKind.OTHER_VALUE])
-            return JobJudgement(verdict=Verdict.DIFFERENT, reason=reason, of=of, findings=findings)
-        case _:
-            return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=TOO_NOISY, of=of, findings=findings)
-
-
 def _step(checks: Sequence[Check], row: Sequence[Finding], result: Result, target: Target) -> Step:
     """The bug in one attempt.
 
@@ -386,12 +359,6 @@ def _is_silent(step: Step) -> bool:
     )
 
 
-_KINDS = {
-    DifferentKind.CLEAN_ERROR: "The script raises an error instead of showing the claimed behaviour.",
-    DifferentKind.OTHER_FAILURE: "The script fails in another way than claimed.",
-    DifferentKind.NEAR_VALUE: "The value is close to the claimed one, but not the same.",
-    DifferentKind.OTHER_VALUE: "The script prints another value than the claimed one.",
-}
 _FAILURES = {CheckKind.EXCEPTION, CheckKind.EXIT_STATUS}
 
 
@@ -406,7 +373,7 @@ def _kind(result: Result, claim: Claim, findings: Sequence[Finding]) -> Reason:
         kind = DifferentKind.NEAR_VALUE
     else:
         kind = DifferentKind.OTHER_VALUE
-    return Reason(code=kind, detail=_KINDS[kind])
+    return Reason(code=kind, detail=DIFFERENCES[kind])
 
 
 def _is_near(finding: Finding) -> bool:

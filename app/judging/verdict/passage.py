@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from app.errors import InputError
 from app.intake.claim.claims import CheckKind, Claim, Role
 from app.intake.code.points import points_on
+from app.intake.code.printed_after import shows_passage
 from app.intake.code.syntax import parse
 from app.intake.reading import Script, ScriptRole
 from app.judging.check.places import exclusion_of
-from app.judging.check.reach import POINT_NOT_SEEN, POINT_PASSED
+from app.judging.check.reach import NOT_COMPILED, POINT_NOT_SEEN, POINT_PASSED
 from app.judging.judgement import DifferentKind, JobJudgement, Verdict
 from app.targets.target import Target
 from worker.contract import AttemptKind, Outcome, PassagePoint, Reason, Result
@@ -27,16 +28,20 @@ _KINDS = {
 }
 # A tracer would be in the way of these, or they of it.
 _OWN_TRACER = re.compile(r"\b(?:settrace|setprofile|sys\.monitoring|getrecursionlimit|setrecursionlimit)\b")
+# Nothing can be observed inside the code that torch's compiler makes. That it made some is counted.
+_COMPILES = re.compile(r"\btorch\.compile\b|\btorch import [^\n]{0,200}\bcompile\b|_dynamo\.optimize\b")
 _RAISED = Reason(
     code=DifferentKind.OTHER_FAILURE,
     detail="In the passage check an exception went through the statement of the claim, and the script went on.",
 )
 
 
-def points_to_pass(claim: Claim, script: Script, target: Target) -> tuple[PassagePoint, ...]:
-    """The statements that must be passed before the claimed failure is said to be gone.
+def points_to_pass(
+    claim: Claim, script: Script, target: Target, counted: Sequence[Result] = ()
+) -> tuple[PassagePoint, ...]:
+    """The statements that must be seen to be passed before the claimed failure is said to be gone.
 
-    Empty if no anchor is known.
+    Empty if no anchor is known, or if the outputs of the counted attempts show the passage already.
     """
     if script.role is not ScriptRole.MAIN:
         return ()
@@ -53,7 +58,15 @@ def points_to_pass(claim: Claim, script: Script, target: Target) -> tuple[Passag
     except InputError:
         return ()
     points = [point for line in dict.fromkeys(lines) for point in points_on(tree, line)]
+    completed = all(result.outcome is Outcome.COMPLETED for result in counted)
+    printed = [result.observation.stdout for result in counted]
+    if completed and not _compiles(script) and shows_passage(tree, points, printed):
+        return ()
     return tuple(points[-MOST_POINTS:])
+
+
+def _compiles(script: Script) -> bool:
+    return _COMPILES.search(script.script) is not None
 
 
 def is_observable(claim: Claim, script: Script) -> bool:
@@ -82,26 +95,28 @@ def lost_passage(attempt_id: str) -> Result:
 
 def with_passage(
     judgement: JobJudgement,
+    script: Script,
     points: Sequence[PassagePoint],
     counted: Sequence[Result],
-    passages: Sequence[Result],
+    passage: Result,
 ) -> JobJudgement:
-    """A "no" after its passage check. Without such an attempt it stays as it is."""
-    if not passages:
-        return judgement
-    last = passages[-1]
-    states = [point.state for point in last.observation.passage or ()]
-    if not last.outcome.is_evidence or last.outcome not in {result.outcome for result in counted}:
+    """A "no" after its passage check, which shows neither the bug nor another one."""
+    seen = passage.observation.passage or ()
+    # A corrected claim may be about other lines than those that were observed.
+    is_about_them = [point.line for point in seen] == [point.span[0] for point in points]
+    if passage.outcome not in {result.outcome for result in counted} or not is_about_them:
         return not_seen(judgement)
-    if "raised" in states:
+    if any(point.state == "raised" for point in seen):
         return judgement.model_copy(update={"verdict": Verdict.DIFFERENT, "reason": _RAISED})
-    if len(states) == len(points) and all(state == "passed" for state in states):
+    if _compiles(script) and passage.observation.compiled_frames == 0:
+        return not_seen(judgement, NOT_COMPILED)
+    if all(point.state == "passed" for point in seen):
         return judgement.model_copy(update={"reason": POINT_PASSED})
     return not_seen(judgement)
 
 
-def not_seen(judgement: JobJudgement) -> JobJudgement:
+def not_seen(judgement: JobJudgement, reason: Reason = POINT_NOT_SEEN) -> JobJudgement:
     """The judgement of a job whose point was not seen to be passed: no "no"."""
     return JobJudgement(
-        verdict=Verdict.CANNOT_SHOW, reason=POINT_NOT_SEEN, of=judgement.of, findings=judgement.findings
+        verdict=Verdict.CANNOT_SHOW, reason=reason, of=judgement.of, findings=judgement.findings
     )

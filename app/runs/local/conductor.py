@@ -16,7 +16,7 @@ from app.judging.verdict.passage import points_to_pass
 from app.runs.estimates.attempt_budget import attempts_required
 from app.runs.local.jobs import LocalAttempt, LocalJob
 from app.runs.local.node_stream import NodeStream
-from app.states import HELD_ATTEMPT_STATES, AttemptState
+from app.states import HELD_ATTEMPT_STATES, OPEN_ATTEMPT_STATES, AttemptState
 from app.targets.planning.plan import Cell, Plan
 from app.targets.target import Target
 from worker.contract import (
@@ -233,21 +233,21 @@ class Conductor:
 
     def _needs_passage(self, job: LocalJob) -> bool:
         """Whether the job, whose repeats have ended, needs a passage check that was not tried."""
-        if job.cell.reason is not None or len(job.repeats()) < len(job.attempts):
+        is_tried = any(attempt.kind is AttemptKind.PASSAGE for attempt in job.attempts)
+        if job.cell.reason is not None or is_tried:
             return False
         target, plan = job.cell.target, self._plan.repeats
         return needs_passage(self._reading.claim, job.script, target, job.results(), plan)
 
     def _count_required(self, job: LocalJob) -> int:
         """The number of attempts that should be open now."""
-        if job.cell.reason is not None or len(job.repeats()) < len(job.attempts):
-            # The passage check comes last.
+        if job.cell.reason is not None:
             return 0
         repeats = self._plan.repeats
         return attempts_required(
             next_attempts(self._reading.claim, job.script, job.cell.target, job.results(), repeats),
             plan=repeats,
-            ended_attempts=len(job.attempts) - len(job.open_attempts()),
+            ended_attempts=sum(attempt.state not in OPEN_ATTEMPT_STATES for attempt in job.repeats()),
             useless=job.count_failed(),
             leases=LEASES,
         )

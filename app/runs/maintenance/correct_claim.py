@@ -1,5 +1,7 @@
 """Correct the claim of a report: stored attempts are judged again, and the earlier claim stays in sight.
 
+A run that would say "not reproduced" is open again until a passage check was made.
+
 The submitter can do this, and every maintainer.
 """
 
@@ -17,6 +19,7 @@ from app.errors import ConflictError, InputError
 from app.intake.exhibit import Stance
 from app.intake.read import with_claim, with_corrected_stances
 from app.intake.reading import Reading
+from app.runs.maintenance.passage_checks import check_passages
 from app.runs.maintenance.rejudge import judge_run_again
 from app.runs.rows.acts import REASON_CHARACTERS, checked_reason, store_act
 from app.runs.rows.by_id import get_report
@@ -70,7 +73,9 @@ def correct_claim(
     _check(report)
     before = reading_of(session, report)
     after, claim = _reading_with(before, correction, report.text, who=who, settings=settings)
-    if (after.claim, after.exhibits) == (before.claim, before.exhibits):
+    # Whether it was corrected before is no part of what a claim says.
+    same = before.claim.model_copy(update={"corrected": after.claim.corrected})
+    if (after.claim, after.exhibits) == (same, before.exhibits):
         raise ConflictError("The report has this claim already.", code="same_claim")
     moment = now()
     earlier = EarlierClaim(
@@ -97,6 +102,8 @@ def correct_claim(
     )
     for run in runs:
         _judge_again(session, run, reason=f"The claim was corrected: {stored_reason}"[:2000], who=who)
+        if run.state == "finished":
+            check_passages(session, run, settings=settings)
     log.info("claim_corrected", report_id=report_id, runs=len(runs))
 
 

@@ -1,0 +1,79 @@
+"""Judges claims that several attempts together decide: about variation, and about speed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app.intake.claim.claims import Check
+from app.judging.check.reach import TOO_FEW_ATTEMPTS, TOO_NOISY, commonest
+from app.judging.check.speed import judge_ratios, ratio_in, spread
+from app.judging.judgement import CheckResult, DifferentKind, Finding, JobJudgement, Verdict
+from app.judging.verdict.rates import rate_upper_bound
+from app.judging.verdict.variation import Variation
+from worker.contract import Reason, Result, Start
+
+# How an attempt differs from the claim.
+DIFFERENCES = {
+    DifferentKind.CLEAN_ERROR: "The script raises an error instead of showing the claimed behaviour.",
+    DifferentKind.OTHER_FAILURE: "The script fails in another way than claimed.",
+    DifferentKind.NEAR_VALUE: "The value is close to the claimed one, but not the same.",
+    DifferentKind.OTHER_VALUE: "The script prints another value than the claimed one.",
+}
+
+
+def by_repeats(variation: Variation, details: tuple[Finding, ...], *, least: int) -> JobJudgement:
+    """A claim that repeats vary: by all cold attempts together."""
+    finding, of = variation.finding, variation.of
+    findings = (finding, *details)
+    if finding.result is CheckResult.UNREACHED:
+        return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=finding.reason, findings=findings)
+    if finding.result is CheckResult.MET:
+        verdict = Verdict.REPRODUCED if variation.differing == of else Verdict.FLAKY
+        return JobJudgement(verdict=verdict, matched=variation.differing, of=of, findings=findings)
+    if of < least:
+        return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=TOO_FEW_ATTEMPTS, of=of, findings=findings)
+    # The others are compared with the first attempt, so there is one comparison less than attempts.
+    return JobJudgement(
+        verdict=Verdict.NOT_REPRODUCED, of=of, rate_upper_bound=rate_upper_bound(of - 1), findings=findings
+    )
+
+
+def by_ratio(
+    check: Check,
+    rows: Sequence[tuple[Sequence[Finding], Result]],
+    findings: tuple[Finding, ...],
+    *,
+    least: int,
+) -> JobJudgement:
+    """A claim about speed: by the ratios of all cold attempts together."""
+    cold = [(row, result) for row, result in rows if result.start is Start.COLD]
+    timed = [
+        ratio
+        for row, result in cold
+        if all(finding.result is not CheckResult.UNREACHED for finding in row)
+        and (ratio := ratio_in(check, result)) is not None
+    ]
+    of = len(timed)
+    if not timed:
+        reason = commonest(
+            [finding.reason for row, _ in cold for finding in row if finding.reason is not None]
+        )
+        return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=reason, findings=findings)
+    if of < least:
+        return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=TOO_FEW_ATTEMPTS, of=of, findings=findings)
+    ratios = spread(timed)
+    check_result = judge_ratios(ratios, check.factor)
+    first = findings[0].model_copy(
+        update={"observed": str(ratios), **({} if check_result is None else {"result": check_result})}
+    )
+    findings = (first, *findings[1:])
+    match check_result:
+        case CheckResult.MET:
+            return JobJudgement(verdict=Verdict.REPRODUCED, matched=of, of=of, findings=findings)
+        case CheckResult.ABSENT:
+            return JobJudgement(verdict=Verdict.NOT_REPRODUCED, of=of, findings=findings)
+        case CheckResult.OTHER:
+            reason = Reason(code=DifferentKind.OTHER_VALUE, detail=DIFFERENCES[DifferentKind.OTHER_VALUE])
+            return JobJudgement(verdict=Verdict.DIFFERENT, reason=reason, of=of, findings=findings)
+        case _:
+            return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=TOO_NOISY, of=of, findings=findings)
