@@ -11,7 +11,7 @@ from app.intake.claim.claims import Claim
 from app.intake.code.points import points_on
 from app.intake.code.printed_after import shows_passage
 from app.judging.judgement import Verdict
-from app.judging.verdict.attempts_needed import MIXED, Needed, needed_attempts, needs_passage
+from app.judging.verdict.attempts_needed import MIXED, MissingAttempts, needed_attempts, needs_passage
 from app.judging.verdict.job import judge_job
 from app.judging.verdict.passage import lost_passage
 from app.targets.planning.plan import RepeatPlan
@@ -88,7 +88,7 @@ def test_a_passage_check_that_ends_otherwise_asks_for_more_repeats(check: Result
 
 def test_a_passage_check_that_says_nothing_asks_for_no_repeats() -> None:
     for check in (passage("not_reached"), passage(None, outcome=Outcome.TIMED_OUT), lost_passage("z")):
-        assert needed_attempts(ANCHORED, SCRIPT, CPU, [*several(3), check], PLAN) == Needed()
+        assert needed_attempts(ANCHORED, SCRIPT, CPU, [*several(3), check], PLAN) == MissingAttempts()
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_a_passage_check_that_says_nothing_asks_for_no_repeats() -> None:
     ],
 )
 def test_printed_text_shows_the_passage_of_a_statement_that_stands_by_itself(
-    text: str, line: int, stdout: str, shown: bool
+    text: str, line: int, stdout: str, *, shown: bool
 ) -> None:
     tree = ast.parse(text)
     assert shows_passage(tree, points_on(tree, line), [stdout]) is shown

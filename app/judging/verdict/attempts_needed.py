@@ -96,7 +96,7 @@ def _before_check(claim: Claim) -> Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Needed:
+class MissingAttempts:
     """The attempts that a job needs now: how many, how many of them may start warm, and whether one more has
     to observe the passage when all others have ended.
     """
@@ -108,10 +108,10 @@ class Needed:
 
 def needed_attempts(
     claim: Claim, script: Script, target: Target, results: Sequence[Result], plan: RepeatPlan
-) -> Needed:
+) -> MissingAttempts:
     """`next_attempts`, `most_warm` and `needs_passage`, for the same results."""
     attempts = next_attempts(claim, script, target, results, plan)
-    return Needed(
+    return MissingAttempts(
         attempts=attempts,
         most_warm=most_warm(claim, script, target, results, plan),
         passage=attempts == 0 and needs_passage(claim, script, target, results, plan),

@@ -266,11 +266,8 @@ def _lease(
     job.state = "running"
     run.state = "running"
     target = target_of(job)
-    points: tuple[PassagePoint, ...] = ()
-    if attempt.kind is AttemptKind.PASSAGE:
-        reading = reading_of(session, report_of_run(session, run))
-        points = points_to_pass(reading.claim, reading.script_of(job.script_digest), target)
-        limits = limits.for_passage()
+    points = _points(session, run, job, attempt)
+    limits = limits.for_passage() if attempt.kind is AttemptKind.PASSAGE else limits
     message = Attempt(
         attempt_id=attempt.id,
         lease_no=attempt.lease_no,
@@ -280,7 +277,7 @@ def _lease(
         # A node of an older version runs it too, and observes nothing.
         kind=AttemptKind.REPEAT if attempt.kind is AttemptKind.PASSAGE else attempt.kind,
         start=attempt.start,
-        passage=list(points),
+        passage=points,
         script=text,
         toolchain=target.toolchain,
         device=target.device,
@@ -301,3 +298,11 @@ def _lease(
         lease_no=attempt.lease_no,
     )
     emit(session, run, "attempt.leased", job=job.id, attempt=attempt.id)
+
+
+def _points(session: Session, run: RunRow, job: JobRow, attempt: AttemptRow) -> list[PassagePoint]:
+    """The points whose passage the attempt observes."""
+    if attempt.kind is not AttemptKind.PASSAGE:
+        return []
+    reading = reading_of(session, report_of_run(session, run))
+    return list(points_to_pass(reading.claim, reading.script_of(job.script_digest), target_of(job)))

@@ -14,7 +14,7 @@ from app.bounded.calls import OverLimitError, call_within_limits
 from app.intake.claim.claims import Claim
 from app.intake.reading import Reading, Script
 from app.judging.judgement import JobJudgement, Verdict
-from app.judging.verdict.attempts_needed import Needed, needed_attempts
+from app.judging.verdict.attempts_needed import MissingAttempts, needed_attempts
 from app.judging.verdict.job import judge_job
 from app.runs.run_object.assemble import JudgedRun, judge
 from app.runs.run_object.erase import erased_result
@@ -50,13 +50,13 @@ def judge_job_within_limits(
 
 def needed_within_limits(
     claim: Claim, script: Script, target: Target, results: Sequence[Result], plan: RepeatPlan
-) -> Needed:
+) -> MissingAttempts:
     """The attempts to run now. Over a limit, no more are run."""
     try:
         return call_within_limits(needed_attempts, claim, script, target, tuple(results), plan)
     except OverLimitError:
         log.warning("judging_stopped")
-        return Needed()
+        return MissingAttempts()
 
 
 def _reason(error: OverLimitError) -> Reason:
