@@ -33,8 +33,8 @@ reads them. Each line has a `kind`:
     exception  type: qualified name; message: text, absent if the script's own code would have to compose it
     end        flags: as above, at the end; devices: ["cpu"] or the cards in use, as "cuda:0"
     trace      see below
-    passage    points: list of {line, state}, as `worker.contract.passage.PassedPoint`; compiled_frames: number
-               of frames that torch's compiler compiled, absent without torch
+    passage    points: list of {line, state}, as `worker.contract.passage.PassedPoint`; compiled_frames:
+               number of frames that torch's compiler compiled, absent without torch
     value      one captured value, see below
     values     omitted: number of values that were left out
     tripped    the script did something that a warm start would have been too late for; the attempt is void

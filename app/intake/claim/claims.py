@@ -149,8 +149,8 @@ class Claim(BaseModel):
     further: tuple[Claim, ...] = ()
     # The package whose fault is claimed, such as `numpy`; `python` for Python itself. None if nobody says it.
     subject: str | None = None
-    # Whether it replaced another claim when attempts were already stored. A "no" to it needs a passage check of
-    # its own.
+    # Whether it replaced another claim when attempts were already stored. A "no" to it needs a passage check
+    # of its own.
     corrected: bool = False
 
     def having(self, role: Role) -> tuple[Check, ...]:

@@ -90,7 +90,7 @@ POINT_NOT_SEEN = _reason(
 )
 POINT_PASSED = _reason(
     "point_passed",
-    "The statement that failed in the report was executed, and it was seen that no exception went through it.",
+    "The statement that failed in the report was executed, and no exception was seen to go through it.",
 )
 NOT_COMPILED = _reason(
     "not_compiled", "The script compiles code, and when it was observed, torch's compiler compiled none."

@@ -84,10 +84,10 @@ def needs_passage(
     """
     if not results or passages_in(results) or {"trace", "fill"}.intersection(target.settings):
         return False
+    if not points_to_pass(claim, script, target, evidence_of(results)):
+        return False
     judgement = judge_job(_before_check(claim), script, target, results, plan=plan)
-    return judgement.verdict is Verdict.NOT_REPRODUCED and bool(
-        points_to_pass(claim, script, target, evidence_of(results))
-    )
+    return judgement.verdict is Verdict.NOT_REPRODUCED
 
 
 def _before_check(claim: Claim) -> Claim:
@@ -97,12 +97,12 @@ def _before_check(claim: Claim) -> Claim:
 
 @dataclass(frozen=True, slots=True)
 class MissingAttempts:
-    """The attempts that a job needs now: how many, how many of them may start warm, and whether one more has
-    to observe the passage when all others have ended.
-    """
+    """The attempts that a job needs now."""
 
     attempts: int = 0
+    # So many of them may start warm.
     most_warm: int = 0
+    # Whether one more has to observe the passage, since all others have ended.
     passage: bool = False
 
 

@@ -32,7 +32,7 @@ _OWN_TRACER = re.compile(r"\b(?:settrace|setprofile|sys\.monitoring|getrecursion
 _COMPILES = re.compile(r"\btorch\.compile\b|\btorch import [^\n]{0,200}\bcompile\b|_dynamo\.optimize\b")
 _RAISED = Reason(
     code=DifferentKind.OTHER_FAILURE,
-    detail="In the passage check an exception went through the statement of the claim, and the script went on.",
+    detail="In the passage check an exception went through the claimed statement, and the script went on.",
 )
 
 
