@@ -118,7 +118,8 @@ def _restore_at_start(broker: Broker) -> None:
 def _add_round(service: Service, name: str) -> None:
     """Add the task of a round."""
 
-    @service.celery.task(name=name)
+    # A shared task would be one of every other application of this process, too.
+    @service.celery.task(name=name, shared=False)
     def run_round() -> None:
         _round(service, name)
 
@@ -138,7 +139,7 @@ def build(settings: ServiceSettings | None = None) -> Service:
         factory=session_factory(engine, broker),
     )
 
-    @application.task(name=TASK_FROM_NODE, acks_late=True, bind=True)
+    @application.task(name=TASK_FROM_NODE, acks_late=True, bind=True, shared=False)
     def from_node(self: Task[..., None], message: Any) -> None:
         # Our transport writes the list that a message was taken from here, whatever its sender wrote.
         source = (self.request.delivery_info or {}).get("routing_key")
@@ -147,7 +148,7 @@ def build(settings: ServiceSettings | None = None) -> Service:
     for name in (TASK_DISPATCH, TASK_RECOVER, TASK_RERUN, TASK_CANARY):
         _add_round(service, name)
 
-    @application.task(name=TASK_ALIVE)
+    @application.task(name=TASK_ALIVE, shared=False)
     def give_sign_of_life() -> None:
         _give_sign_of_life(service)
 

@@ -93,9 +93,14 @@ MAINTAIN = {
         for of in ("", "/{quarantine_id}/lift")
     ),
     ("POST", "/reports/{report_id}/judge-again"),
+    # Whoever holds the withdraw secret of the report may, too.
+    ("PUT", "/api/v1/reports/{report_id}/claim"),
     ("POST", "/api/v1/judgements:preview"),
     ("POST", "/api/v1/judgements:apply"),
 }
+
+# The token or the withdraw secret is a field of the form.
+BY_FIELD = {("POST", "/reports/{report_id}/claim")}
 
 
 @pytest.fixture
@@ -120,6 +125,8 @@ def status(web: Web, method: str, path: str, headers: dict[str, str]) -> int:
     ):
         address = address.replace(f"{{{name}}}", new_id())
     body = {"json": {"script": "print(1)"}} if path.startswith("/api/") and method == "POST" else {}
+    if path.endswith("/claim"):
+        body = {"json" if method == "PUT" else "data": {"claim": "prints 3"}}
     query = {"id": new_id()} if path == "/compare" else {}
     return web.client.request(
         method, address, headers=headers, params=query, follow_redirects=False, **body
@@ -134,11 +141,11 @@ def test_every_route_has_its_place(web: Web) -> None:
     }
     assert {
         (method, path) for method, path in found if path not in PUBLIC and method != "HEAD"
-    } == READ | SUBMIT | MAINTAIN
+    } == READ | SUBMIT | MAINTAIN | BY_FIELD
 
 
 def test_without_a_token(closed: Web) -> None:
-    for method, path in sorted(READ | SUBMIT | MAINTAIN):
+    for method, path in sorted(READ | SUBMIT | MAINTAIN | BY_FIELD):
         assert status(closed, method, path, {}) == 401, (method, path)
     for path in PUBLIC - {"/static"}:
         assert status(closed, "GET", path, {}) == 200, path

@@ -166,7 +166,7 @@ def test_what_is_no_pair_of_attempts_is_not_found(web: Web, bad: str) -> None:
 def test_hostile_values_are_kept_and_served(web: Web) -> None:
     submit(web)
     evil = tensor("x", 1.0).model_copy(
-        update={"name": "\x00" + "n" * 5000, "shape": [-1, 10**12], "data": "!", "dtype": "no"}
+        update={"name": "\x00" + "n" * 199, "shape": [0, 10**12], "data": "!", "dtype": "no"}
     )
     nan = tensor("y", 1.0).model_copy(
         update={"statistics": ValueStatistics(least=-1e308, mean=1e308), "data": ""}

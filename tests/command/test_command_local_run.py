@@ -78,7 +78,7 @@ def node() -> psutil.Process | None:
     """The node below this process; processes come and go meanwhile."""
     for child in psutil.Process().children():
         with contextlib.suppress(psutil.Error):
-            if child.cmdline()[-2:] == ["-m", "worker"]:
+            if child not in BEFORE and child.cmdline()[-2:] == ["-m", "worker"]:
                 return child
     return None
 

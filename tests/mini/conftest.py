@@ -18,7 +18,8 @@ def mini_environment(session_home: Path, toolchain: str) -> dict[str, str]:
     return service_environment(home)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def shared_command(mini_environment: dict[str, str]) -> Iterator[Command]:
+    """Its node ends with the file: other tests look for the nodes below this process."""
     with one_node(mini_environment) as command:
         yield command

@@ -11,6 +11,7 @@ import pytest
 from numpy_versions import answer, changes, say_hello, send
 from stage import Stage
 
+from app.bounded import calls
 from app.judging.comparison.comparison import compare
 from app.judging.verdict.job import judge_job
 from app.targets.target import Target
@@ -31,6 +32,8 @@ class Counts:
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.judged: Counter[str] = Counter()
         self.compared: Counter[tuple[str, str]] = Counter()
+        # Calls in another process could not be counted.
+        patch.setattr(calls, "_forker", None)
         replace_everywhere(patch, judge_job, self._judge)
         replace_everywhere(patch, compare, self._compare)
 
