@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 
 from anyio import to_thread
-from fastapi import Depends, FastAPI
+from fastapi import APIRouter, Depends, FastAPI
 from fastapi.routing import iter_route_contexts
 from fastapi.staticfiles import StaticFiles
 from sqlalchemy import Engine
+from starlette.routing import BaseRoute
 
 from app.api import bisections, bundles, changes, comparisons, fleet, maintain, operations, reports, runs
 from app.bounded.calls import set_limits, warm_up
@@ -44,6 +45,20 @@ def _version() -> str:
         return version("samehere")
     except PackageNotFoundError:
         return "0"
+
+
+@cache
+def _routes() -> tuple[BaseRoute, ...]:
+    """The routes of every application. None depends on settings, and building them takes a quarter of a
+    second, so all applications of a process share them.
+    """
+    everything = APIRouter()
+    for area in (runs, bisections, bundles, comparisons, reports, changes, fleet, maintain):
+        everything.include_router(area.router, prefix="/api/v1", dependencies=[Depends(refuse_unknown_query)])
+    everything.include_router(operations.router)
+    for router in PAGE_ROUTERS:
+        everything.include_router(router, dependencies=[Depends(refuse_unknown_query_of_forms)])
+    return tuple(everything.routes)
 
 
 def _templates(application: FastAPI) -> Templates:
@@ -89,6 +104,7 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
         version=_version(),
         description=DESCRIPTION,
         lifespan=_lifespan(chosen, engine, broker),
+        routes=list(_routes()),
         openapi_url="/api/v1/openapi.json",
         docs_url=None,
         redoc_url=None,
@@ -101,13 +117,6 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
         meters=meters,
     )
     problems.install(application, page=problem_page)
-    for area in (runs, bisections, bundles, comparisons, reports, changes, fleet, maintain):
-        application.include_router(
-            area.router, prefix="/api/v1", dependencies=[Depends(refuse_unknown_query)]
-        )
-    application.include_router(operations.router)
-    for router in PAGE_ROUTERS:
-        application.include_router(router, dependencies=[Depends(refuse_unknown_query_of_forms)])
     application.mount("/static", StaticFiles(directory=STATIC), name="static")
     problems.describe(application)
     application.add_middleware(OneAtATime)
