@@ -10,13 +10,13 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from worker.contract.names import TOOLCHAIN_NAME
 from worker.contract.versions import parse_version
 
 FORMS = (
     "torch>=2.11, torch=2.13, torch>=2.1,<2.11, or the name of a toolchain; "
     "a * at its end matches all names that begin so"
 )
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 _BY_VERSION = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,60}?)\s*((?:[<>=!~]=?|===).+)")
 _OPERATOR = re.compile(r"(?<![<>=!~])=(?!=)\s*([^,\s]+)")
 # `torch-2.13-cpu` has torch 2.13, even if no known node has that toolchain any more.
@@ -41,7 +41,7 @@ class ToolchainQuery:
 
 def toolchain_query(text: str) -> ToolchainQuery | None:
     """Read the value of a toolchain field; None if it can't be read."""
-    if NAME.fullmatch(text.removesuffix("*")):
+    if TOOLCHAIN_NAME.fullmatch(text.removesuffix("*")):
         return ToolchainQuery(name=text)
     match = _BY_VERSION.fullmatch(text)
     if match is None or len(text) > 200:

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from app.errors import InputError
 from app.targets.target import Target
 from worker.contract import Device
-from worker.contract.names import SETTINGS
+from worker.contract.names import SETTINGS, TOOLCHAIN_NAME
 
 FORM = (
     "DEVICE[*GPUS][/CAPABILITY][@TOOLCHAIN][:SETTING=VALUE,…], "
@@ -19,9 +19,8 @@ FORM = (
 )
 _TARGET = re.compile(
     r"(?P<device>[a-z]+)(?:\*(?P<gpus>\d{1,3}))?(?:/(?P<capability>[A-Za-z0-9.]{1,16}))?"
-    r"(?:@(?P<toolchain>[A-Za-z0-9][A-Za-z0-9._+-]{0,99}))?(?::(?P<settings>.*))?"
+    rf"(?:@(?P<toolchain>{TOOLCHAIN_NAME.pattern}))?(?::(?P<settings>.*))?"
 )
-_TOOLCHAIN = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9._+-]{0,99})?")
 _CAPABILITY = re.compile(r"sm\d{2,3}[a-z]?")
 _NUMBERS = {"threads": (1, 1024), "seed": (0, 2**63 - 1)}
 _FLAG_WORDS = {"", "true", "on", "1", "yes"}
@@ -80,7 +79,7 @@ def check_target(target: Target) -> Target:
         raise InputError("A cpu target has no GPU.", code="bad_target", field="gpus")
     if target.capability is not None and not _CAPABILITY.fullmatch(target.capability):
         raise InputError("A capability is written like sm90.", code="bad_target", field="capability")
-    if not _TOOLCHAIN.fullmatch(target.toolchain):
+    if target.toolchain and not TOOLCHAIN_NAME.fullmatch(target.toolchain):
         raise InputError(
             "A toolchain's name has only letters, digits and . _ + -", code="bad_target", field="toolchain"
         )

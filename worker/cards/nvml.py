@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from worker.contract import CardReading, Gpu
+from worker.contract.names import card_name
 
 _WAIT_MS = 1000
 # Bits of nvmlDeviceGetCurrentClocksEventReasons that slow a card down because of its state, not of its load.
@@ -52,7 +53,7 @@ def find_gpus() -> list[Gpu]:
                 major_capability, minor_capability = nvml.nvmlDeviceGetCudaComputeCapability(handle)
                 gpu = Gpu(
                     index=minor,
-                    model=str(nvml.nvmlDeviceGetName(handle)),
+                    model=card_name(str(nvml.nvmlDeviceGetName(handle))),
                     memory_bytes=int(nvml.nvmlDeviceGetMemoryInfo(handle).total),
                     capability=f"{major_capability}.{minor_capability}",
                     driver=driver,

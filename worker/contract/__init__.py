@@ -12,17 +12,22 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter
 
 from worker.contract.bounds import (
+    BaseName,
+    Capability,
+    CardName,
     Count,
     CutName,
     MachineCount,
     Moment,
     Name,
     Names,
+    NodeName,
     Packages,
     SettingValues,
     SmallCount,
     Stream,
     Text,
+    ToolchainName,
 )
 from worker.contract.bounds import Environment as Environment
 from worker.contract.bounds import Explanation as Explanation
@@ -169,7 +174,7 @@ class Attempt(Message):
     kind: AttemptKind = AttemptKind.REPEAT
     start: Start = Start.COLD
     script: Stream
-    toolchain: Name
+    toolchain: ToolchainName
     device: Device = Device.CPU
     gpus: MachineCount = 0
     settings: SettingValues = Field(default_factory=dict)
@@ -215,9 +220,9 @@ class Gpu(Message):
     """
 
     index: MachineCount
-    model: Name
+    model: CardName
     memory_bytes: Count
-    capability: Name
+    capability: Capability
     driver: Name
     state: CardState = CardState.UNCHECKED
     detail: Explanation = ""
@@ -231,7 +236,7 @@ class ToolchainFacts(Message):
     is built without CUDA. `mkl`: its torch uses MKL. `detail` is the reason for the state.
     """
 
-    name: Name
+    name: ToolchainName
     state: Literal["ready", "locked", "building", "failed"]
     python: Text = ""
     packages: Packages = Field(default_factory=dict)
@@ -240,7 +245,7 @@ class ToolchainFacts(Message):
     # The architectures of torch's CUDA kernels, such as `sm_90` or `compute_90`; empty if they are unknown.
     kernels: Names = Field(default_factory=list)
     # The name of the toolchain that this one adds packages to, if any.
-    base: Name = ""
+    base: BaseName = ""
     mkl: bool = False
     # The values of the setting `cpu-isa` that have an effect with this toolchain on this node's CPU.
     cpu_isa: Names = Field(default_factory=list)
@@ -258,7 +263,7 @@ class Hello(Message):
     contracts: Annotated[list[SmallCount], Field(max_length=100)] = Field(
         default_factory=lambda: [CONTRACT_VERSION]
     )
-    node: Name
+    node: NodeName
     instance: Name
     slots: MachineCount
     level: Level
@@ -282,7 +287,7 @@ class Started(Message):
     """An attempt has started to run."""
 
     type: Literal["started"] = "started"
-    node: Name
+    node: NodeName
     instance: Name
     attempt_id: Name
     lease_no: SmallCount
@@ -293,7 +298,7 @@ class Result(Message):
 
     type: Literal["result"] = "result"
     contract: SmallCount = CONTRACT_VERSION
-    node: Name
+    node: NodeName
     instance: Name
     attempt_id: Name
     lease_no: SmallCount
@@ -312,7 +317,7 @@ class Draining(Message):
     """The node takes nothing more. Its attempts that have not started go to other nodes."""
 
     type: Literal["draining"] = "draining"
-    node: Name
+    node: NodeName
     instance: Name
 
 
@@ -332,7 +337,7 @@ class Heartbeat(Message):
     `running` are the ids of the attempts that run or wait on the node.
     """
 
-    node: Name
+    node: NodeName
     instance: Name
     running: Names = Field(default_factory=list)
     free_slots: MachineCount = 0

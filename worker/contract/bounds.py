@@ -11,6 +11,8 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
+from worker.contract.names import CAPABILITY, CARD_NAME, NODE_NAME, TOOLCHAIN_NAME
+
 MOST_NAME = 200
 MOST_TEXT = 4_096
 MOST_EXPLANATION = 8_192
@@ -25,12 +27,19 @@ def _cut(most: int) -> BeforeValidator:
     return BeforeValidator(lambda value: value[:most] if isinstance(value, str) else value)
 
 
-# Ids, codes, versions, and names of nodes, cards, toolchains and packages.
+# Ids, codes, versions, and names of packages.
 Name = Annotated[str, Field(max_length=MOST_NAME)]
 Text = Annotated[str, Field(max_length=MOST_TEXT)]
 Stream = Annotated[str, Field(max_length=MOST_STREAM)]
 CutName = Annotated[str, Field(max_length=MOST_NAME), _cut(MOST_NAME)]
 Explanation = Annotated[str, Field(max_length=MOST_EXPLANATION), _cut(MOST_EXPLANATION)]
+
+# Names that stand in our own sentences. A pattern of pydantic has no other end than that of the text.
+NodeName = Annotated[str, Field(pattern=f"^(?:{NODE_NAME.pattern})$")]
+ToolchainName = Annotated[str, Field(pattern=f"^(?:{TOOLCHAIN_NAME.pattern})$")]
+BaseName = Annotated[str, Field(pattern=f"^(?:{TOOLCHAIN_NAME.pattern})?$")]
+CardName = Annotated[str, Field(pattern=f"^(?:{CARD_NAME.pattern})$")]
+Capability = Annotated[str, Field(pattern=f"^(?:{CAPABILITY.pattern})$")]
 
 Count = Annotated[int, Field(ge=0, lt=MOST_COUNT)]
 # A count for which Postgres has 32 bits.

@@ -5,8 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-# The names that a node can have.
-NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+# Names that a node or a bundle brings stand in our own sentences. With these characters nobody writes
+# markup, and no sentence with spaces and a full stop.
+NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+TOOLCHAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
+# A card's name is the driver's, such as `NVIDIA A100-SXM4-80GB` or `Intel(R) Arc(TM) A770`. Drivers name some
+# cards with nothing. 96 is the driver's own limit.
+CARD_NAME = re.compile(r"[A-Za-z0-9 ()\[\]/+._-]{0,96}")
+CAPABILITY = re.compile(r"(?:[0-9]{1,4}\.[0-9]{1,4})?")
+_NOT_IN_A_CARD_NAME = re.compile(r"[^A-Za-z0-9 ()\[\]/+._-]")
+_SLOTS_IN_USE = "its slots are in use by another node of this machine"
+_SLOT_USER = rf"(?:node {NODE_NAME.pattern}, process [0-9]{{1,10}}|another process)"
+_WAITS_FOR = re.compile(rf"{_SLOTS_IN_USE}(?:: {_SLOT_USER}(?:, {_SLOT_USER}){{0,99}})?")
 TASK_ATTEMPT = "worker.attempt"
 TASK_FROM_NODE = "app.from_node"
 QUEUE_RECORDER = "recorder"
@@ -31,6 +41,21 @@ def sender_of(queue: str) -> str | None:
     """The node whose list this is; None for the list that nodes without a key share."""
     prefix, dot, node = queue.partition(".")
     return node if prefix == QUEUE_RECORDER and dot else None
+
+
+def card_name(text: str) -> str:
+    """The name of a card as messages take it, whatever a driver answers."""
+    return _NOT_IN_A_CARD_NAME.sub("_", text)[:96]
+
+
+def slots_in_use(users: Iterable[str]) -> str:
+    """The sentence of a node whose slots others use. `users` are texts of the locks on its slots."""
+    return f"{_SLOTS_IN_USE}: {', '.join(users)}"
+
+
+def plain_waits_for(text: str) -> str:
+    """The text of a node if it is the sentence of `slots_in_use`, else the beginning of that sentence."""
+    return text if _WAITS_FOR.fullmatch(text) else _SLOTS_IN_USE
 
 
 def heartbeat_key(node: str) -> str:

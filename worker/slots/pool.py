@@ -12,6 +12,7 @@ from worker.attempt.execute import Executor
 from worker.attempt.identity import Identity
 from worker.cards.watch import CardWatch
 from worker.contract import Attempt, Level, Outcome, Reason
+from worker.contract.names import slots_in_use
 from worker.machine.locks import prepare_folder
 from worker.machine.settings import NodeSettings
 from worker.sandbox import Sandbox
@@ -141,8 +142,7 @@ class SlotPool:
             slots = [slot for slot in self._slots if slot.in_service]
             if not slots or not all(slot.used_by for slot in slots) or not self._queue.has_waiting:
                 return ""
-            users = ", ".join(dict.fromkeys(slot.used_by for slot in slots))
-            return f"its slots are in use by another node of this machine: {users}"
+            return slots_in_use(dict.fromkeys(slot.used_by for slot in slots))
 
     @property
     def free_slots(self) -> int:

@@ -351,7 +351,7 @@ class ToolchainStore:
     def _list_states(self) -> Iterator[ToolchainFacts]:
         for path in sorted((self.root / ".state").glob("*.json")):
             build = self._read_state(path.stem)
-            if build is None:
+            if build is None or not _NAME.fullmatch(path.stem):
                 continue
             state, detail = build.state, build.detail
             if state == "building" and self._is_abandoned(path.stem):

@@ -12,6 +12,7 @@ from app.storage.queries.queue.queue_position import WaitingCell
 from app.targets.fleet import can_serve, usable_cards
 from app.targets.target import Target, target_of
 from worker.contract import Device, Hello, Level
+from worker.contract.names import plain_waits_for
 
 # A node that becomes free gets work within this time.
 SLACK_SECONDS = 5.0
@@ -142,7 +143,7 @@ def _reason(nodes: frozenset[str], load: FleetLoad) -> str | None:
     hellos = [hello for hello in load.fleet if hello.node in nodes]
     if not hellos or not all(hello.waits_for for hello in hellos):
         return None
-    return f"{hellos[0].node}: {hellos[0].waits_for}"
+    return f"{hellos[0].node}: {plain_waits_for(hellos[0].waits_for)}"
 
 
 def _queue(

@@ -36,7 +36,6 @@ from app.settings import ServiceSettings
 from app.targets.parse import check_target
 from app.targets.target import Target
 from worker.contract import CONTRACT_VERSION, Environment, Outcome, Result
-from worker.contract.names import NODE_NAME
 
 # A job can have so many attempts beyond its repeats: previews, and attempts of earlier generations.
 MORE_ATTEMPTS = 50
@@ -257,8 +256,6 @@ def _faults_of_job(bundle: Bundle, job: BundledJob, limits: BundleLimits) -> Ite
 
 
 def _faults_of_result(result: Result, attempt: BundledAttempt, limits: BundleLimits) -> Iterator[str]:
-    if not NODE_NAME.fullmatch(result.node):
-        yield "A node in this bundle has a name that no node can have."
     if result.contract != CONTRACT_VERSION:
         yield f"A result in this bundle is not of version {CONTRACT_VERSION} of the contract."
     if len(result.model_dump_json()) > limits.result_bytes:

@@ -11,6 +11,7 @@ from app.runs.exchange.bundle import Bundle
 from app.storage.queries.queue import nodes as queries
 from app.storage.queries.rerun import store_toolchains
 from worker.contract import CardState, Environment, Gpu, Hello, Result, ToolchainFacts
+from worker.contract.names import CAPABILITY, card_name
 
 _PACKAGE = "package."
 
@@ -31,7 +32,7 @@ def store_nodes(session: Session, recorded: Sequence[tuple[str, Bundle, datetime
         evidence = [
             (toolchain, result, moment)
             for toolchain, result, moment in results
-            if result is not None and result.environment
+            if result is not None and result.environment and toolchain
         ]
         if not evidence:
             continue
@@ -93,14 +94,18 @@ def _cards(environment: Environment) -> list[Gpu]:
     return [
         Gpu(
             index=index,
-            model=str(environment.get(f"gpu.{index}.model", "")),
+            model=card_name(str(environment.get(f"gpu.{index}.model", ""))),
             memory_bytes=_number(environment, f"gpu.{index}.memory_bytes"),
-            capability=str(environment.get(f"gpu.{index}.capability", "")),
+            capability=_capability(environment.get(f"gpu.{index}.capability")),
             driver=str(environment.get("gpu.driver", "")),
             state=CardState.UNCHECKED,
         )
         for index in range(_number(environment, "gpu.count"))
     ]
+
+
+def _capability(value: object) -> str:
+    return value if isinstance(value, str) and CAPABILITY.fullmatch(value) else ""
 
 
 def _number(environment: Environment, field: str) -> int:

@@ -33,7 +33,6 @@ from app.storage.queries import runs as queries
 from app.storage.queries.queue import nodes, queue
 from app.storage.tallies import Tally, count, observe
 from worker.contract import AttemptKind, Draining, Hello, Outcome, Result, Start, Started, from_node
-from worker.contract.names import NODE_NAME
 
 log = structlog.get_logger(__name__)
 
@@ -65,7 +64,7 @@ def _receive(session: Session, message: Any, *, settings: ServiceSettings, sende
         log.warning("node_message_refused", problems=error.error_count())
         count(session, Tally.REFUSALS, "malformed")
         return
-    if not isinstance(parsed, (Hello, Started, Result, Draining)) or not NODE_NAME.fullmatch(parsed.node):
+    if not isinstance(parsed, (Hello, Started, Result, Draining)):
         log.warning("node_message_refused", problems=1)
         count(session, Tally.REFUSALS, "malformed")
         return

@@ -12,10 +12,10 @@ from app.targets.parse import parse_target
 from app.targets.pattern import ANY, Pattern, parse_exclusion, parse_inclusion
 from app.targets.planning.presets import BISECTION, FORMER_NAMES, PRESETS, Preset
 from worker.contract import Device
+from worker.contract.names import TOOLCHAIN_NAME
 
 Value = TypeVar("Value")
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,39}")
-_TOOLCHAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 _FIELDS = ("summary", "devices", "toolchains", "settings", "each_card", "include", "exclude", "repeats")
 MOST_SUMMARY = 300
 MOST_REPEATS = 250
@@ -97,7 +97,7 @@ def _device(word: str, at: str) -> Device:
 def _toolchain(word: str, at: str) -> str:
     if word == NEWEST:
         return ""
-    if word != ANY and not _TOOLCHAIN.fullmatch(word):
+    if word != ANY and not TOOLCHAIN_NAME.fullmatch(word):
         raise _wrong(at, f"this must be a name of a toolchain or its beginning, {NEWEST}, or {ANY} for each")
     return word
 
