@@ -146,3 +146,24 @@ def test_the_page_marks_them_and_a_click_corrects_one(web: Web, run: dict[str, A
     assert "Exhibit e2 is what happens." in page
     bad = web.client.post(f"{path}/stances", data={**form, "stance": "e9 actual"})
     assert (bad.status_code, "There is no such exhibit" in bad.text) == (422, True)
+
+
+def test_the_page_of_a_thread_shows_the_comment_that_has_them(web: Web) -> None:
+    thread = {
+        "title": "A sum",
+        "author": "ada",
+        "body": "It is <i>wrong</i>.",
+        "comments": [
+            {"author": "bob", "body": "Can you show it?"},
+            {"author": "ada", "body": "```python\nprint(5)\n```\nIt prints\n```\ntotal 6\n```"},
+        ],
+    }
+    run = web.client.post("/api/v1/runs", json={"report": thread}).json()
+    report = web.client.get(f"/api/v1/reports/{run['report']['id']}").json()["report"]
+    (exhibit,) = report["exhibits"]
+    assert (exhibit["span"]["post"], exhibit["author"], exhibit["text"]) == (2, "ada", "total 6")
+    page = web.client.get(f"/reports/{run['report']['id']}").text
+    assert "comment 2 by ada" in page
+    assert '<mark class="seen" id="e1" dir="auto">total 6</mark>' in page
+    assert "It is &lt;i&gt;wrong&lt;/i&gt;." in page
+    assert "Can you show it?" not in page
