@@ -78,6 +78,8 @@ SUBMIT = {
     ("POST", "/api/v1/runs/{run_id}/cancel"),
     ("POST", "/api/v1/reports/{report_id}/runs"),
     ("POST", "/api/v1/bundles"),
+    # Only by the submitter of the report, a maintainer, and whoever holds its withdraw secret.
+    ("PUT", "/api/v1/reports/{report_id}/claim"),
 }
 _OF_REPORTS = ("overrule", "take-back", "label", "close", "reopen", "withdraw")
 MAINTAIN = {
@@ -93,14 +95,12 @@ MAINTAIN = {
         for of in ("", "/{quarantine_id}/lift")
     ),
     ("POST", "/reports/{report_id}/judge-again"),
-    # Whoever holds the withdraw secret of the report may, too.
-    ("PUT", "/api/v1/reports/{report_id}/claim"),
     ("POST", "/api/v1/judgements:preview"),
     ("POST", "/api/v1/judgements:apply"),
 }
 
 # The token or the withdraw secret is a field of the form.
-BY_FIELD = {("POST", "/reports/{report_id}/claim")}
+BY_FIELD = {("POST", "/reports/{report_id}/claim"), ("POST", "/reports/{report_id}/stances")}
 
 
 @pytest.fixture
@@ -125,8 +125,9 @@ def status(web: Web, method: str, path: str, headers: dict[str, str]) -> int:
     ):
         address = address.replace(f"{{{name}}}", new_id())
     body = {"json": {"script": "print(1)"}} if path.startswith("/api/") and method == "POST" else {}
-    if path.endswith("/claim"):
-        body = {"json" if method == "PUT" else "data": {"claim": "prints 3"}}
+    if path.endswith(("/claim", "/stances")):
+        correction = {"claim": "prints 3", "reason": "x", "stance": "e1 actual"}
+        body = {"data": correction} if method == "POST" else {"json": {"claim": "prints 3"}}
     query = {"id": new_id()} if path == "/compare" else {}
     return web.client.request(
         method, address, headers=headers, params=query, follow_redirects=False, **body
