@@ -11,11 +11,13 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
 from worker.contract import Level
-from worker.sandbox import Sandbox, SandboxJob, SandboxResult
+from worker.sandbox import Answer, Gate, Sandbox, SandboxJob, SandboxResult
 from worker.sandbox.isolation import private_mounts
 from worker.sandbox.resources import cgroup
 
@@ -36,6 +38,36 @@ def _receive(stream: BinaryIO) -> object:
     if len(header) < 4:
         raise EOFError
     return pickle.loads(stream.read(struct.unpack("!I", header)[0]))  # noqa: S301 - our own process
+
+
+@dataclass(frozen=True)
+class GateFacts:
+    """What a gate saw of a run."""
+
+    waited_seconds: float
+    opened: frozenset[str]
+    touches: int
+
+
+class SomeCards:
+    """Cards that are free so many seconds after their first touch, or `gone`, or `broken`."""
+
+    def __init__(self, state: str) -> None:
+        self._state = state
+        self._first_at = 0.0
+        self.touches = 0
+
+    def touch(self) -> Answer:
+        self.touches += 1
+        self._first_at = self._first_at or time.monotonic()
+        if self._state == "broken":
+            raise RuntimeError("the driver is gone")
+        if self._state == "gone":
+            return Answer.NEVER
+        return Answer.OPEN if time.monotonic() - self._first_at >= float(self._state) else Answer.WAIT
+
+    def leave(self) -> None:
+        """There is no line."""
 
 
 class Runner:
@@ -86,6 +118,17 @@ class Runner:
         result = _receive(self._stdout)
         assert isinstance(result, SandboxResult)
         return result
+
+    def run_gated(
+        self, job: SandboxJob, *, state: str, most_seconds: float, cancel_after: float | None = None
+    ) -> tuple[SandboxResult, GateFacts]:
+        """Run a gated job. `state` of its card is as in `SomeCards`."""
+        assert self.process.stdin is not None
+        _send(self.process.stdin, ("gated", (job, state, most_seconds), cancel_after))  # type: ignore[arg-type]
+        answer = _receive(self._stdout)
+        assert isinstance(answer, tuple), answer
+        result, *facts = answer
+        return result, GateFacts(*facts)
 
     def ask(self, what: str) -> object:
         assert self.process.stdin is not None
@@ -151,6 +194,15 @@ def _open_descriptors() -> list[str]:
     return sorted(rows)
 
 
+def _run_gated(
+    sandbox: Sandbox, job: SandboxJob, state: str, most_seconds: float, cancelled: threading.Event
+) -> tuple[object, ...]:
+    cards = SomeCards(state)
+    gate = Gate(job.devices, cards, most_seconds=most_seconds)
+    result = sandbox.run(replace(job, gated=True), cancelled=cancelled, gate=gate)
+    return result, gate.waited_seconds, gate.opened, cards.touches
+
+
 def main() -> None:
     sandbox = Sandbox(slot=int(sys.argv[3]), home=Path(sys.argv[2]), level=Level(sys.argv[1]))
     # An inheritable descriptor of a secret, as a careless library might leave it open.
@@ -172,11 +224,17 @@ def main() -> None:
         if what == "self_test":
             _send(sys.stdout.buffer, sandbox.self_test())  # type: ignore[arg-type]
             continue
+        if what == "test_gate":
+            _send(sys.stdout.buffer, sandbox.test_gate())  # type: ignore[arg-type]
+            continue
         cancelled = threading.Event()
         timer = threading.Timer(cancel_after, cancelled.set) if cancel_after is not None else None
         if timer:
             timer.start()
-        _send(sys.stdout.buffer, sandbox.run(job, cancelled=cancelled))  # type: ignore[arg-type]
+        if what == "gated":
+            _send(sys.stdout.buffer, _run_gated(sandbox, *job, cancelled))  # type: ignore[arg-type,misc]
+        else:
+            _send(sys.stdout.buffer, sandbox.run(job, cancelled=cancelled))  # type: ignore[arg-type]
         if timer:
             timer.cancel()
 

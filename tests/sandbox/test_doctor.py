@@ -27,6 +27,7 @@ NAMES = [
         "namespaces",
         "cgroup",
         "attack from inside",
+        "card at the first touch",
     ),
 ]
 

@@ -279,6 +279,7 @@ class Pause:
             hidden = self.hide()
             self.watcher.begin(self.watch["read_config"]())
             self.stretch_tripwire(hidden)
+            self.init["close_gate"](control_fd)
             os.close(control_fd)
         except BaseException as error:
             self.init["report_failure"](control_fd, error)

@@ -10,19 +10,22 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from worker.contract import MIB, Level, Limits
-from worker.sandbox import self_test
+from worker.sandbox import gate_test, self_test
 from worker.sandbox.errors import SandboxUnavailableError, SetupError
 from worker.sandbox.isolation import advice, binary, gpu
 from worker.sandbox.isolation.bubblewrap import Bubblewrap, Identity
+from worker.sandbox.isolation.gate_filter import build_gate_filter
 from worker.sandbox.isolation.landlock import LandlockBackend
 from worker.sandbox.isolation.landlock import require as require_landlock
 from worker.sandbox.isolation.plain import Plain
 from worker.sandbox.job import Ending, SandboxJob, SandboxResult
 from worker.sandbox.process import launch, supervise
+from worker.sandbox.process.gate import Gate
+from worker.sandbox.process.init import GATE_PATH
 from worker.sandbox.process.launch import Backend, Launch
 from worker.sandbox.resources import cgroup, limits, processes
 from worker.sandbox.resources.memory import CountedMemory, PolledMemory
@@ -162,16 +165,23 @@ class Sandbox:
             raise SandboxUnavailableError(advice.explain(message))
 
     def run(
-        self, job: SandboxJob, *, cancelled: threading.Event, backend: Backend | None = None
+        self,
+        job: SandboxJob,
+        *,
+        cancelled: threading.Event,
+        backend: Backend | None = None,
+        gate: Gate | None = None,
     ) -> SandboxResult:
         """Run one job to its end, and remove all traces of it.
 
         Blocks. Raises SandboxUnavailableError if blocked.
 
         `backend` starts the job in another way than the slot's own backend, such as from a paused
-        interpreter.
+        interpreter. `gate` opens the device nodes of a gated job, and of no other.
         """
         backend = backend or self._backend
+        if job.gated != (gate is not None):
+            raise ValueError("a gated job needs a gate, and no other job has one")
         if self.is_blocked():
             raise SandboxUnavailableError(
                 f"slot {self.slot} is blocked by a process of an earlier job that can't be killed"
@@ -180,11 +190,13 @@ class Sandbox:
         started: Launch | None = None
         self._jobs += 1
         try:
+            if gate is not None:
+                job = self._with_gate(job)
             leaf = self._make_leaf(job)
             if leaf is not None:
                 threading.Thread(target=leaf.expect, name="expect-a-move", daemon=True).start()
             started = backend.start(job)
-            return self._watch(job, started, leaf, backend=backend, cancelled=cancelled)
+            return self._watch(job, started, leaf, backend=backend, cancelled=cancelled, gate=gate)
         except SetupError as error:
             return SandboxResult(ending=Ending.SETUP_FAILED, level=self.level, detail=str(error))
         finally:
@@ -194,7 +206,15 @@ class Sandbox:
                 leaf.remove()
             if started is not None:
                 started.close()
+            if gate is not None:
+                gate.close()
             self._backend.clean()
+
+    def _with_gate(self, job: SandboxJob) -> SandboxJob:
+        """The job with the file of its gate. Raises SetupError."""
+        if self.bubblewrap is None:
+            raise SetupError("a job has a gate only in namespaces of its own")
+        return replace(job, files={**job.files, GATE_PATH: build_gate_filter()})
 
     def _make_leaf(self, job: SandboxJob) -> cgroup.Leaf | None:
         if self._parents is None:
@@ -218,6 +238,7 @@ class Sandbox:
         *,
         backend: Backend,
         cancelled: threading.Event,
+        gate: Gate | None,
     ) -> SandboxResult:
         nodes = gpu.nodes(job.devices)
         process_limits = limits.process_limits(
@@ -248,6 +269,7 @@ class Sandbox:
             cancelled=cancelled,
             kill=lambda: backend.kill(started),
             kill_harder=_harder(started, leaf),
+            gate=gate,
         )
         return supervise.Supervision(started, supervised).watch()
 
@@ -266,6 +288,12 @@ class Sandbox:
             if process.leaf is not None:
                 process.leaf.remove()
         self._unkillable = alive
+
+    def test_gate(self) -> str:
+        """Why jobs can't get their cards through a gate here; empty if they can. Runs a small job."""
+        if self.bubblewrap is None:
+            return f"the isolation level {self.level} has no namespaces"
+        return gate_test.problem(self)
 
     def self_test(self) -> list[str]:
         """The weaknesses that an attack from inside shows, as sentences; empty if there are none."""

@@ -57,7 +57,7 @@ class Examination:
 
 
 def examine(*, home: Path, level: Level | None = None) -> Examination:
-    """Run all checks, with two small jobs in the real sandbox at the named level or the strongest one."""
+    """Run all checks, with three small jobs in the real sandbox at the named level or the strongest one."""
     checks = [_kernel(), _machine(), _user(), _bubblewrap(home), _landlock(), _memory(), _cards()]
     sandbox = None
     refusals: list[str] = []
@@ -83,11 +83,29 @@ def examine(*, home: Path, level: Level | None = None) -> Examination:
             cure=_cure_of(problems),
         )
     )
+    checks.append(_gate(sandbox))
     if sandbox.level is Level.NAMESPACES and not more:
         more = cgroup.find().detail
     elif not more and sandbox.level is not Level.NAMESPACES_CGROUP:
         more = f"do not name a weaker level: the level {sandbox.level} was named"
     return Examination(sandbox.level, _MEANS[sandbox.level], more, tuple(checks))
+
+
+def _gate(sandbox: backend.Sandbox) -> Check:
+    """Not ok only where there is a card."""
+    problem = sandbox.test_gate()
+    name = "card at the first touch"
+    if not problem:
+        return Check(name, ok=True, found="attempts can start before their card is free")
+    has_cards = any(Path("/dev").glob("nvidia[0-9]*"))
+    return Check(
+        name,
+        ok=not has_cards,
+        found=f"not possible: {problem}",
+        cure="each attempt has its card from the start, whatever SAMEHERE_CARD_PLACES says"
+        if has_cards
+        else "",
+    )
 
 
 def _namespaces(sandbox: backend.Sandbox | None, why_not: str) -> Check:

@@ -27,6 +27,8 @@ class SandboxJob:
     binds: tuple[Bind, ...] = ()
     # Device nodes of the host to show inside, such as /dev/nvidia0. A CPU job has none.
     devices: tuple[str, ...] = ()
+    # Whether the program gets the device nodes through a gate: it can't open them itself.
+    gated: bool = False
     limits: Limits = field(default_factory=Limits)
     working_directory: str = "/home/u"
 
@@ -39,6 +41,9 @@ class Ending(StrEnum):
     OUTPUT_LIMIT = "output_limit"
     MEMORY_LIMIT = "memory_limit"
     CANCELLED = "cancelled"
+    # The job waited for a card in vain. It did not touch it.
+    CARD_NOT_FREE = "card_not_free"
+    GATE_FAILED = "gate_failed"
     SETUP_FAILED = "setup_failed"
     NOT_REAPED = "not_reaped"
 

@@ -78,7 +78,8 @@ class Testable(Protocol):
         """Run one job to its end."""
 
 
-def _python() -> tuple[str, tuple[Bind, ...]]:
+def find_python() -> tuple[str, tuple[Bind, ...]]:
+    """A Python for our own programs in the sandbox, and the folders that it needs."""
     if Path("/usr/bin/python3").exists():
         return "/usr/bin/python3", ()
     return str(Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}")), (
@@ -90,7 +91,7 @@ def problems(sandbox: Testable) -> list[str]:
     """The actions that should have failed but succeeded, as sentences; or why the probe itself failed."""
     if sandbox.level is Level.LIMITS_ONLY:
         return [sandbox.level_detail]
-    python, binds = _python()
+    python, binds = find_python()
     job = SandboxJob(
         argv=(python, "-I", "/home/u/script.py"),
         files={"/home/u/script.py": _PROBE.encode()},

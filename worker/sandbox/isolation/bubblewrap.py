@@ -118,7 +118,8 @@ def arguments_of(job: SandboxJob, *, uid: int, extra: Sequence[Bind] = (), nests
     for folder in folders:
         arguments += ["--ro-bind-try", folder, folder]
     for node in gpu.nodes(job.devices):
-        arguments += ["--dev-bind", node, node]
+        # `--bind` mounts without devices: only the node can open them then, outside.
+        arguments += ["--bind" if job.gated else "--dev-bind", node, node]
     for folder, mode in (("/tmp", "1777"), ("/dev/shm", "1777"), ("/home/u", "0700")):  # noqa: S108
         arguments += ["--size", scratch, "--perms", mode, "--tmpfs", folder]
     return arguments + _bind_arguments(binds, uid=uid)

@@ -7,6 +7,7 @@ quickly. It talks to `worker.sandbox.process.launch` over a socket that the prog
     to here    the configuration, fields separated by NUL: limits as KIND:SOFT:HARD, separated by spaces;
                number of the report channel here; its number in the program; working folder; number of
                arguments; the arguments; NAME=VALUE of each variable
+    from here  "gate", with the listener of the gate's filter, if the job has a gate
     from here  "failed ERRNO" if the program could not be started, else "exit STATUS USER SYSTEM PEAK WALL":
                the wait status, CPU and wall times in seconds, peak memory in KiB
 """
@@ -29,6 +30,9 @@ PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 1, 4, 36
 SIGINT, SIGKILL, SIGTERM = 2, 9, 15
 SCM_RIGHTS = 1
 CONFIG_BYTES = 1 << 20
+SECCOMP_SET_MODE_FILTER = 1
+INSTRUCTION_BYTES = 8
+GATE_PATH = "/run/samehere/gate"
 
 
 def main(control_fd: int, *, confined: bool) -> None:
@@ -114,11 +118,44 @@ def start(control: _socket.socket, config: bytes, prctl: Callable[..., int]) -> 
         arguments, variables = apply_config(fields, (control_fd,), prctl)
         if len(sys.argv) > 3:
             confine(sys.argv[3])
+        close_gate(control_fd)
         os.execve(arguments[0], arguments, variables)
     except BaseException as error:  # any error here is ours and must not look like the program's exit
         report_failure(control_fd, error)
     finally:
         os._exit(127)
+
+
+def close_gate(control_fd: int) -> None:
+    """Put the gate's filter in force, and hand its listener to the node. Does nothing without its file.
+
+    The filter must report no call that follows here, since nobody answers yet. The file starts with the
+    number of the call `seccomp` and its flags. Raises OSError if the kernel refuses the filter.
+    """
+    try:
+        with open(GATE_PATH, "rb") as file:
+            number, flags, program = (
+                int.from_bytes(file.read(4), sys.byteorder),
+                int.from_bytes(file.read(4), sys.byteorder),
+                file.read(),
+            )
+    except FileNotFoundError:
+        return
+
+    class FilterProgram(ctypes.Structure):
+        """`struct sock_fprog`."""
+
+        _fields_ = [("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p)]
+
+    filtered = FilterProgram(len(program) // INSTRUCTION_BYTES, program)
+    control = _socket.socket(fileno=os.dup(control_fd))
+    libc = ctypes.CDLL(None, use_errno=True)
+    listener = libc.syscall(number, SECCOMP_SET_MODE_FILTER, flags, ctypes.byref(filtered))
+    if listener < 0:
+        raise OSError(ctypes.get_errno(), "seccomp")
+    control.sendmsg([b"gate"], [(_socket.SOL_SOCKET, SCM_RIGHTS, listener.to_bytes(4, sys.byteorder))])
+    control.close()
+    os.close(listener)
 
 
 def move_away(fd: int, number: int) -> int:

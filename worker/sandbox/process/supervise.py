@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import selectors
+import socket
 import subprocess
 import threading
 import time
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from worker.contract import Level, Limits
 from worker.sandbox.job import Ending, SandboxResult
 from worker.sandbox.process import stacks, streams
+from worker.sandbox.process.gate import Gate
 from worker.sandbox.process.launch import Launch
 from worker.sandbox.resources import processes
 from worker.sandbox.resources.memory import MemoryWatch
@@ -38,6 +40,7 @@ class SupervisedJob:
     kill: Callable[[], None]
     # Used if pid 1 does not end after `kill`.
     kill_harder: Callable[[], None]
+    gate: Gate | None = None
 
 
 @dataclass(slots=True)
@@ -103,10 +106,14 @@ class Supervision:
         if self._exit is not None:
             # The other processes die with pid 1. The program's limits no longer matter.
             return True
+        # The time at the gate counts against no limit. It is read first: it must not be longer than `now`.
+        waited = self._waited
         now = time.monotonic()
-        deadline = began + self._limits.wall_seconds
+        deadline = began + self._limits.wall_seconds + waited
         if self._job.cancelled.is_set():
             return self._end(Ending.CANCELLED, "")
+        if self._check_gate():
+            return True
         if now >= deadline:
             self._measure_idleness(now)
             return self._end(Ending.WALL_LIMIT, "")
@@ -116,6 +123,24 @@ class Supervision:
                 return True
         timeout = max(0.0, min(_TICK_SECONDS, deadline - now))
         return self._read(selector, timeout)
+
+    @property
+    def _waited(self) -> float:
+        return 0.0 if self._job.gate is None else self._job.gate.waited_seconds
+
+    def _check_gate(self) -> bool:
+        """Whether the job must end because of its gate."""
+        gate = self._job.gate
+        if gate is None:
+            return False
+        if gate.fault:
+            return self._end(Ending.GATE_FAILED, gate.fault)
+        if gate.refusal:
+            return self._end(Ending.CARD_NOT_FREE, gate.refusal)
+        if gate.is_waiting:
+            # Waiting is no idleness.
+            self._idle_sample = None
+        return False
 
     def _end(self, ending: Ending, detail: str) -> bool:
         if self._ending is None:
@@ -154,11 +179,14 @@ class Supervision:
     def _read_control(self) -> bool:
         """Read a message of pid 1; False if there will be no more."""
         try:
-            message = self._launch.control.recv(256).decode()
+            data, fds, _, _ = socket.recv_fds(self._launch.control, 256, 1)
         except OSError:
             return False
+        message = data.decode()
         word, _, rest = message.partition(" ")
-        if word == "failed":
+        if word == "gate" and self._job.gate is not None:
+            self._job.gate.listen(fds[0])
+        elif word == "failed":
             self._failed = int(rest)
         elif word == "exit":
             status, user, system, peak, wall = rest.split(" ")
@@ -258,8 +286,14 @@ class Supervision:
             self._ending, self._detail = Ending.SETUP_FAILED, detail
         if self._ending is None and self._exit is None:
             self._ending, self._detail = Ending.SETUP_FAILED, "something outside ended the sandbox"
+        # The program may have seen the fault before we did, and ended because of it.
+        if self._ending is None:
+            self._check_gate()
         by_itself = self._ending is None
         report = self._exit
+        gate = self._job.gate
+        opened = self._devices if gate is None else self._devices | gate.opened
+        wall = report.wall_seconds if report and by_itself else wall
         return SandboxResult(
             ending=self._ending or Ending.EXITED,
             level=self._job.level,
@@ -269,12 +303,12 @@ class Supervision:
             stdout=self._stdout.stream(),
             stderr=self._stderr.stream(),
             report=bytes(self._report.data),
-            wall_seconds=report.wall_seconds if report and by_itself else wall,
+            wall_seconds=max(0.0, wall - self._waited),
             cpu_seconds=report.cpu_seconds if report else self._cpu_seen,
             peak_memory_bytes=max(self._job.memory.peak_bytes, report.peak_bytes if report else 0),
             idle=self._idle if self._ending is Ending.WALL_LIMIT else None,
             stacks=self._stacks if self._ending is Ending.WALL_LIMIT else "",
-            devices_opened=tuple(sorted(self._devices)),
+            devices_opened=tuple(sorted(opened)),
         )
 
     def _status(self) -> tuple[int | None, int | None]:
