@@ -12,6 +12,7 @@ import pytest
 
 from worker.attempt.execute import Executor
 from worker.attempt.identity import Identity
+from worker.cards.hold import CardHold, CardLine
 from worker.cards.nvml import Looker, find_gpus
 from worker.cards.watch import CardWatch
 from worker.cards.witness import Witness
@@ -97,7 +98,8 @@ CLAIMS = (
 
 
 @pytest.mark.sandbox
-def test_on_a_card(tmp_path: Path, toolchains: Path, toolchain: str) -> None:
+@pytest.mark.parametrize("gated", [False, True], ids=["from the start", "at the touch"])
+def test_on_a_card(tmp_path: Path, toolchains: Path, toolchain: str, *, gated: bool) -> None:
     store = ToolchainStore(toolchains)
     cards, chosen = find_gpus()[:1], store.find(toolchain)
     if not cards or chosen is None or chosen.facts.cuda_build is None:
@@ -120,10 +122,18 @@ def test_on_a_card(tmp_path: Path, toolchains: Path, toolchain: str) -> None:
         attempt = Attempt(
             attempt_id="a", script=script, toolchain=toolchain, device=Device.CUDA, gpus=1, limits=limits
         )
+        hold = CardHold(watch, [index], folder=tmp_path / "locks", line=CardLine(), most_seconds=60)
         result = executor.execute(
-            attempt, sandbox, granted=cards, cancelled=threading.Event(), witness=watch.witness([index])
+            attempt,
+            sandbox,
+            granted=cards,
+            cancelled=threading.Event(),
+            witness=watch.witness([index]),
+            hold=hold if gated else None,
         )
         assert "6.0" in result.observation.stdout, result
+        assert hold.taken.is_set() == gated
+        hold.release()
         return result
 
     assert run(COMPUTES).observation.devices_computed == ["cuda:0"]

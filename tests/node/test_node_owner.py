@@ -65,17 +65,20 @@ HOLDS_CARD = (
 
 
 @pytest.mark.sandbox
+@pytest.mark.parametrize("card", ["from_start", "at_touch"])
 def test_a_card_is_checked_before_it_gives_evidence(
-    service: Service, start_node: StartNode, toolchains: Path, toolchain: str
+    service: Service, start_node: StartNode, toolchains: Path, toolchain: str, card: str
 ) -> None:
     if not find_gpus():
         pytest.skip("no NVIDIA card here")
-    start_node(SAMEHERE_CARD_CHECK_MEMORY_BYTES=str(1 << 28))
+    places = "1" if card == "from_start" else "3"
+    start_node(SAMEHERE_CARD_CHECK_MEMORY_BYTES=str(1 << 28), SAMEHERE_CARD_PLACES=places)
     until_card(service, "unchecked")
     checked = until_card(service, "sound")
-    service.give("a", ON_CARD, toolchain, device="cuda", gpus=1)
+    service.give("a", ON_CARD, toolchain, device="cuda", gpus=1, card=card)
     result = service.hear("result", seconds=90)
     assert result["observation"]["stdout"] == "512.0\n", result
+    assert (result["observation"]["card_waited_seconds"] is None) == (card == "from_start")
     (reading,) = result["observation"]["cards"]
     assert (reading["ecc_uncorrected"], reading["xids"], reading["sound_at"]) == (0, [], checked["sound_at"])
     assert 10 < reading["temperature"] < 110
@@ -86,7 +89,7 @@ def test_a_card_is_checked_before_it_gives_evidence(
         try:
             assert other.stdout is not None
             assert other.stdout.readline() == b"held\n"
-            service.give("b", ON_CARD, toolchain, device="cuda", gpus=1)
+            service.give("b", ON_CARD, toolchain, device="cuda", gpus=1, card=card)
             until_card(service, "in_use")
         finally:
             other.kill()

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from warm_jobs import Both
+from warm_jobs import Both, FreeCards
 
 from worker.cards.nvml import device_nodes, find_gpus
-from worker.sandbox import Sandbox
+from worker.sandbox import Gate, Sandbox
 from worker.sandbox.isolation import private_mounts
 from worker.toolchains import ToolchainStore
 from worker.warm.pool import WarmPool
@@ -35,12 +35,15 @@ def both(tmp_path_factory: pytest.TempPathFactory, toolchains: Path, toolchain: 
     pool.close()
 
 
-@pytest.fixture(scope="session")
-def on_a_card(both: Both) -> Both:
-    """The same slot with the machine's first card."""
+@pytest.fixture(scope="session", params=["from the start", "at the touch"])
+def on_a_card(both: Both, request: pytest.FixtureRequest) -> Both:
+    """The same slot with the machine's first card, whose nodes jobs open themselves or get through a gate."""
     cards = find_gpus()
     if not cards:
         pytest.skip("no NVIDIA card here")
     if not both.toolchain.facts.packages.get("torch") or "+cpu" in both.toolchain.facts.packages["torch"]:
         pytest.skip("the toolchain's torch is built without CUDA")
-    return replace(both, devices=device_nodes(cards[:1]))
+    nodes = device_nodes(cards[:1])
+    if request.param == "from the start":
+        return replace(both, devices=nodes)
+    return replace(both, devices=nodes, make_gate=lambda: Gate(nodes, FreeCards(), most_seconds=60))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from worker.contract import MIB, Limits
 from worker.harness import HARNESS_CONFIG_PATH, harness_sources
-from worker.sandbox import Sandbox, SandboxJob, SandboxResult
+from worker.sandbox import Answer, Gate, Sandbox, SandboxJob, SandboxResult
 from worker.toolchains import Toolchain
 from worker.warm.pool import WarmPool
 
@@ -15,6 +16,16 @@ from worker.warm.pool import WarmPool
 # that a fork bomb does not hit the memory limit first.
 SMALL = Limits(wall_seconds=60, memory_bytes=1024 * MIB, scratch_bytes=32 * MIB, processes_per_core=1)
 SCRIPT_PATH = "/home/u/script.py"
+
+
+class FreeCards:
+    """Cards that are always free."""
+
+    def touch(self) -> Answer:
+        return Answer.OPEN
+
+    def leave(self) -> None:
+        """There is no line."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +36,8 @@ class Both:
     pool: WarmPool
     toolchain: Toolchain
     devices: tuple[str, ...] = ()
+    # The gate of the next job, if jobs get their devices through one.
+    make_gate: Callable[[], Gate] | None = None
 
     def job(self, script: str, *, limits: Limits = SMALL, settings: str = "{}") -> SandboxJob:
         return SandboxJob(
@@ -39,6 +52,7 @@ class Both:
             variables={"PYTHONHASHSEED": "1"},
             binds=self.toolchain.binds,
             devices=self.devices,
+            gated=self.make_gate is not None,
             limits=limits,
         )
 
@@ -50,12 +64,19 @@ class Both:
         self, script: str, *, cancelled: threading.Event | None = None, **options: object
     ) -> SandboxResult:
         with self.pool.lend(self.sandbox, self.job(script, **options)) as loan:  # type: ignore[arg-type]
-            return self.sandbox.run(loan.job, cancelled=cancelled or threading.Event(), backend=loan.zygote)
+            return self.sandbox.run(
+                loan.job,
+                cancelled=cancelled or threading.Event(),
+                backend=loan.zygote,
+                gate=self.make_gate and self.make_gate(),
+            )
 
     def cold(self, script: str, *, hash_seed: str = "1", **options: object) -> SandboxResult:
         job = self.job(script, **options)  # type: ignore[arg-type]
         return self.sandbox.run(
-            replace(job, variables={"PYTHONHASHSEED": hash_seed}), cancelled=threading.Event()
+            replace(job, variables={"PYTHONHASHSEED": hash_seed}),
+            cancelled=threading.Event(),
+            gate=self.make_gate and self.make_gate(),
         )
 
     def output_of(self, script: str, **options: object) -> tuple[str, str]:

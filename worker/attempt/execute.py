@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from worker.attempt.identity import Identity
 from worker.attempt.refusal import RefusedError, check_attempt, operator_reason
 from worker.attempt.result import make_result, read_result
 from worker.attempt.sandbox_job import apply_target, make_job
+from worker.cards.hold import CardHold
 from worker.cards.witness import Witness
 from worker.contract import (
     Attempt,
@@ -26,17 +28,21 @@ from worker.contract import (
     Result,
     Start,
 )
+from worker.contract.names import CARD_NOT_FREE
 from worker.contract.target_settings import AppliedSettings, SettingError, check_in_force
 from worker.environment import EnvironmentRecorder
 from worker.environment.capture import ProbeFailedError
 from worker.machine import attempt_variables
-from worker.sandbox import Sandbox, SandboxJob, SandboxResult
+from worker.sandbox import Answer, Gate, Sandbox, SandboxJob, SandboxResult
+from worker.sandbox.isolation import gpu
 from worker.toolchains import CancelledError, Toolchain, ToolchainError, ToolchainStore
 from worker.toolchains.default_choice import choose_default, store_default
 from worker.toolchains.demand import MissingPackageError, OnDemand
 from worker.warm import WarmRun, WarmStarts
 
 _log = structlog.get_logger(__name__)
+# The pause between two looks whether cards are free.
+_TRY_SECONDS = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +58,19 @@ class _ReadyAttempt:
     environment: Environment
     hash_seed: str
     witness: Witness | None
+    # The cards that it gets at its first touch of them. None if it has them already, or has none.
+    hold: CardHold | None
 
     def watch_cards(self) -> AbstractContextManager[None]:
-        return nullcontext() if self.witness is None else self.witness.watch()
+        if self.witness is None:
+            return nullcontext()
+        return self.witness.watch(None if self.hold is None else self.hold.taken)
+
+    def make_gate(self) -> Gate | None:
+        """The gate of one run of the job."""
+        if self.hold is None:
+            return None
+        return Gate(gpu.nodes(self.job.devices), self.hold, most_seconds=self.hold.most_seconds)
 
 
 class Executor:
@@ -92,18 +108,25 @@ class Executor:
         granted: Sequence[Gpu],
         cancelled: threading.Event,
         witness: Witness | None = None,
+        hold: CardHold | None = None,
     ) -> Result:
         """Run the attempt on the granted cards. An attempt that can't be set up has the outcome SETUP_FAILED.
 
         `witness` watches the granted cards. Without one, only the attempt's own processes report where they
-        computed.
+        computed. With `hold`, the attempt gets the cards at its first touch of them.
         """
         try:
             check_attempt(attempt, sandbox, granted=granted)
             self._build_toolchain(attempt, cancelled)
             with self._toolchains.use(attempt.toolchain) as toolchain:
                 return self._execute(
-                    attempt, sandbox, toolchain, granted=granted, cancelled=cancelled, witness=witness
+                    attempt,
+                    sandbox,
+                    toolchain,
+                    granted=granted,
+                    cancelled=cancelled,
+                    witness=witness,
+                    hold=hold,
                 )
         except CancelledError:
             return self.without_run(
@@ -168,6 +191,7 @@ class Executor:
         granted: Sequence[Gpu],
         cancelled: threading.Event,
         witness: Witness | None,
+        hold: CardHold | None,
     ) -> Result:
         if toolchain is None:
             raise RefusedError(operator_reason("unknown_toolchain", "This node does not have the toolchain."))
@@ -177,6 +201,7 @@ class Executor:
         # The target's settings win over the operator's variables.
         variables = {**self._variables, **applied.variables, "PYTHONHASHSEED": hash_seed}
         job = make_job(attempt, toolchain, harness=applied.harness, granted=granted, variables=variables)
+        job = replace(job, gated=hold is not None)
         self._remember_job(job, toolchain, applied)
         cold_reason = self._why_cold(attempt, toolchain, applied)
         if cold_reason is not None and attempt.kind is AttemptKind.PREVIEW:
@@ -188,9 +213,12 @@ class Executor:
             job,
             toolchain,
             len(granted),
-            self._record_environment(job, sandbox, toolchain, granted, attempt.settings),
+            self._record_environment(
+                attempt, job, sandbox, toolchain, granted=granted, hold=hold, cancelled=cancelled
+            ),
             hash_seed,
             witness,
+            hold,
         )
         if attempt.start is not Start.WARM or self._warm is None or cold_reason is not None:
             return self._run_cold(ready, reason=cold_reason)
@@ -200,19 +228,26 @@ class Executor:
 
     def _record_environment(
         self,
+        attempt: Attempt,
         job: SandboxJob,
         sandbox: Sandbox,
         toolchain: Toolchain,
+        *,
         granted: Sequence[Gpu],
-        settings: Mapping[str, str],
+        hold: CardHold | None,
+        cancelled: threading.Event,
     ) -> Environment:
         """The environment of the job, with the operator's variables.
 
-        Raises RefusedError, also if one of the target's `settings` is not in force in it.
+        Raises RefusedError, also if one of the target's settings is not in force in it, and CancelledError.
         """
+        if hold is not None and not self._environments.knows(job, toolchain=toolchain, granted=granted):
+            # The probe uses the cards. Take them before the wait for another probe, whose attempt may have
+            # cards and wait for nothing more.
+            _await_cards(hold, cancelled)
         try:
             environment = self._environments.record(job, sandbox, toolchain=toolchain, granted=granted)
-            check_in_force(settings, environment)
+            check_in_force(attempt.settings, environment)
         except ProbeFailedError as error:
             raise RefusedError(operator_reason("probe_failed", str(error))) from error
         except SettingError as error:
@@ -222,7 +257,7 @@ class Executor:
     def _run_cold(self, ready: _ReadyAttempt, *, reason: Reason | None = None) -> Result:
         """`reason` says why an attempt that asked for a warm start has a cold one."""
         with ready.watch_cards():
-            sandbox_result = ready.sandbox.run(ready.job, cancelled=ready.cancelled)
+            sandbox_result = ready.sandbox.run(ready.job, cancelled=ready.cancelled, gate=ready.make_gate())
         result = self._read(ready, sandbox_result, hash_seed=ready.hash_seed)
         if self._warm is not None:
             self._warm.audit_preview(result, script=ready.attempt.script, toolchain=ready.toolchain)
@@ -230,7 +265,13 @@ class Executor:
 
     def _run_warm(self, ready: _ReadyAttempt, warm: WarmStarts) -> Result:
         with ready.watch_cards():
-            run = warm.run(ready.job, ready.sandbox, toolchain=ready.toolchain, cancelled=ready.cancelled)
+            run = warm.run(
+                ready.job,
+                ready.sandbox,
+                toolchain=ready.toolchain,
+                cancelled=ready.cancelled,
+                gate=ready.make_gate(),
+            )
         if isinstance(run, Reason):
             return self._run_cold(ready, reason=run)
         result = self._read_warm(ready, run)
@@ -247,6 +288,7 @@ class Executor:
                 ready.sandbox,
                 toolchain=ready.toolchain,
                 cancelled=ready.cancelled,
+                gate=ready.make_gate(),
                 only_ready=True,
             )
         if isinstance(run, Reason):
@@ -298,3 +340,17 @@ class Executor:
         if self._note is not None and (before is None or before[1].name != toolchain.name):
             store_default(self._note, toolchain)
         self._warm.latest = (replace(job, files={}), toolchain)
+
+
+def _await_cards(hold: CardHold, cancelled: threading.Event) -> None:
+    """Wait until an attempt has its cards. Raises CancelledError, and RefusedError if it can't have them."""
+    began = time.monotonic()
+    while (answer := hold.touch()) is Answer.WAIT and time.monotonic() - began < hold.most_seconds:
+        if cancelled.wait(_TRY_SECONDS):
+            hold.leave()
+            raise CancelledError
+    if answer is not Answer.OPEN:
+        hold.leave()
+        raise RefusedError(
+            operator_reason(CARD_NOT_FREE, "The GPU was not free while the environment was to be recorded.")
+        )

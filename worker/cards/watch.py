@@ -140,14 +140,16 @@ class CardWatch:
         with self._lock:
             return [index for index, card in self._cards.items() if now >= card.check_at]
 
+    def is_alone(self, index: int) -> bool:
+        """True if no other program computes on the card, or if that does not matter here."""
+        return not self._alone or not nvml.processes_on(index)
+
     def take(self, index: int) -> bool:
         """Look for other programs on a card whose lock is ours. False if there are any.
 
         The card is then out of use until the next look.
         """
-        if not self._alone:
-            return True
-        if not nvml.processes_on(index):
+        if self.is_alone(index):
             return True
         self._note(
             self._cards[index],

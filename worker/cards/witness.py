@@ -28,11 +28,14 @@ class Witness:
         return [number for number, index in enumerate(self._indexes) if index in self._computed]
 
     @contextmanager
-    def watch(self) -> Iterator[None]:
-        """Look until the end of the block. Results of an earlier block are deleted."""
+    def watch(self, since: threading.Event | None = None) -> Iterator[None]:
+        """Look until the end of the block. Results of an earlier block are deleted.
+
+        With `since`, look only after that is set: until then others use the cards.
+        """
         self._computed.clear()
         self._ending.clear()
-        thread = threading.Thread(target=self._look, name="cards-witness", daemon=True)
+        thread = threading.Thread(target=self._look, args=(since,), name="cards-witness", daemon=True)
         if self._indexes:
             thread.start()
         try:
@@ -42,7 +45,10 @@ class Witness:
             if self._indexes:
                 thread.join(_END_SECONDS)
 
-    def _look(self) -> None:
+    def _look(self, since: threading.Event | None) -> None:
+        while since is not None and not since.wait(_LOOK_SECONDS):
+            if self._ending.is_set():
+                return
         with self._looker() as users_of:
             while True:
                 self._computed |= {

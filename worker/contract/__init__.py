@@ -71,6 +71,13 @@ class AttemptKind(StrEnum):
     PASSAGE = "passage"
 
 
+class CardUse(StrEnum):
+    """When an attempt gets its cards: before it starts, or when it first opens one of their device nodes."""
+
+    FROM_START = "from_start"
+    AT_TOUCH = "at_touch"
+
+
 class Start(StrEnum):
     """How the interpreter starts: as a new process, or as a fork of one that is paused after its imports."""
 
@@ -177,6 +184,8 @@ class Attempt(Message):
     toolchain: ToolchainName
     device: Device = Device.CPU
     gpus: MachineCount = 0
+    # A node without a gate, or one that does not know this field, gives the cards from the start.
+    card: CardUse = CardUse.FROM_START
     settings: SettingValues = Field(default_factory=dict)
     limits: Limits = Field(default_factory=Limits)
     # The statements whose passage is to be observed. Such an attempt starts cold.
@@ -273,6 +282,9 @@ class Hello(Message):
     toolchains: Annotated[list[ToolchainFacts], Field(max_length=1_000)] = Field(default_factory=list)
     # The number of previews at the same time, beside the slots. The node runs a preview warm or not at all.
     previews: MachineCount = 0
+    # The number of attempts that may be under way for each card. More than 1: an attempt gets its card at its
+    # first touch, if it asks for that.
+    card_places: Annotated[MachineCount, Field(ge=1)] = 1
     # True if the node builds a locked toolchain when an attempt needs it, and adds allowed packages to a
     # toolchain (see `worker.contract.names.add_layers`).
     builds: bool = False

@@ -20,6 +20,9 @@ _WAITS_FOR = re.compile(rf"{_SLOTS_IN_USE}(?:: {_SLOT_USER}(?:, {_SLOT_USER}){{0
 TASK_ATTEMPT = "worker.attempt"
 TASK_FROM_NODE = "app.from_node"
 QUEUE_RECORDER = "recorder"
+# The code of the reason of an attempt that waited for its card in vain. It has its card from the start the
+# next time.
+CARD_NOT_FREE = "card_not_free"
 
 
 def node_queue(node: str) -> str:

@@ -124,6 +124,9 @@ class Observation(Message):
     devices_computed: Names | None = None
     # The granted cards after the attempt, in the order of the grant.
     cards: Annotated[list[CardReading], Field(max_length=1_000)] = Field(default_factory=list)
+    # How long the attempt waited for its cards after it had started. The time counts against no limit and is
+    # no part of `wall_seconds`. None: it had its cards from the start, or none.
+    card_waited_seconds: Seconds | None = None
     # The numeric flags at the end of the script, and those of them that the script changed.
     flags: Facts = Field(default_factory=dict)
     flags_changed: Facts = Field(default_factory=dict)

@@ -42,6 +42,14 @@ class EnvironmentRecorder:
         self._lock = threading.Lock()
         self._asking: dict[str, threading.Lock] = {}
 
+    def knows(self, job: SandboxJob, *, toolchain: Toolchain, granted: Sequence[Gpu]) -> bool:
+        """True if the environment of `job` is known, so that `record` runs no probe."""
+        key = self._key(self._probe_job(job, toolchain), toolchain, granted)
+        with self._lock:
+            if key not in self._known and (known := self._read(key)) is not None:
+                self._known[key] = known
+            return key in self._known
+
     def record(
         self, job: SandboxJob, sandbox: Sandbox, *, toolchain: Toolchain, granted: Sequence[Gpu]
     ) -> Environment:
@@ -77,7 +85,12 @@ class EnvironmentRecorder:
         # Only the job's memory limit can change the answer.
         limits = self._limits.model_copy(update={"memory_bytes": job.limits.memory_bytes})
         return replace(
-            job, argv=argv, files={**harness, PROBE_PATH: probe_source()}, variables=variables, limits=limits
+            job,
+            argv=argv,
+            files={**harness, PROBE_PATH: probe_source()},
+            variables=variables,
+            limits=limits,
+            gated=False,
         )
 
     def _run(self, probe: SandboxJob, sandbox: Sandbox) -> Environment:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,19 @@ from worker.machine import allowed_packages, attempt_variables
 from worker.machine.lending import Lending, read_hours
 from worker.machine.locks import host_folder
 
+# The numbers above have other uses: see `worker.slots.places` and `worker.sandbox.backend`.
+_MOST_SLOTS = 96
 
-def default_slots() -> int:
-    """Half the cores, at most four, because torch uses all cores that it gets."""
-    return max(1, min(4, len(os.sched_getaffinity(0)) // 2))
+
+def default_slots(settings: Mapping[str, Any]) -> int:
+    """Half the cores, at most four, because torch uses all cores that it gets.
+
+    With more than one of `card_places`, at least one for each attempt that may be under way for a card.
+    """
+    slots = max(1, min(4, len(os.sched_getaffinity(0)) // 2))
+    places = int(settings.get("card_places", 1))
+    cards = len(list(Path("/dev").glob("nvidia[0-9]*"))) if places > 1 else 0
+    return max(slots, min(_MOST_SLOTS, cards * places))
 
 
 class NodeSettings(LogSettings):
@@ -40,10 +50,24 @@ class NodeSettings(LogSettings):
         pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$",
         description="The public name of the node. Do not use the host name.",
     )
+    card_places: int = Field(
+        default=1,
+        ge=1,
+        le=64,
+        description="The number of attempts that may be under way for each GPU. With more than 1, an attempt "
+        "starts without its GPU and gets it at its first touch; only one has it at a time.",
+    )
+    card_wait_seconds: float = Field(
+        default=300.0,
+        gt=0,
+        le=3600,
+        description="The longest time that a started attempt waits for its GPU; then it goes back, and has "
+        "its GPU from the start the next time.",
+    )
     slots: int = Field(
         default_factory=default_slots,
         ge=1,
-        le=96,
+        le=_MOST_SLOTS,
         description="The number of attempts that may run at the same time.",
     )
     level: Level | None = Field(

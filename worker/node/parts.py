@@ -110,6 +110,7 @@ def make_hello(
         gpus=gpus,
         toolchains=toolchains.list(),
         previews=pool.previews,
+        card_places=pool.card_places,
         builds=on_demand is not None,
         packages_allowed=sorted(on_demand.allowed) if on_demand else [],
         cpu_model=cpu.model,

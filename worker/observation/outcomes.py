@@ -8,6 +8,7 @@ import signal
 from dataclasses import dataclass
 
 from worker.contract import ExceptionFacts, Limits, Outcome, Reason, WhoCanAct
+from worker.contract.names import CARD_NOT_FREE
 from worker.sandbox import Ending, SandboxResult
 from worker.sandbox.resources.limits import processor_seconds
 
@@ -68,6 +69,18 @@ def _ours(result: SandboxResult, limits: Limits) -> AttemptEnd | None:
             WhoCanAct.OPERATOR,
         ),
         Ending.CANCELLED: (Outcome.CANCELLED, "cancelled", "Stopped on request.", WhoCanAct.NOBODY),
+        Ending.CARD_NOT_FREE: (
+            Outcome.SETUP_FAILED,
+            CARD_NOT_FREE,
+            f"The attempt did not use its GPU: {result.detail}.",
+            WhoCanAct.OPERATOR,
+        ),
+        Ending.GATE_FAILED: (
+            Outcome.SETUP_FAILED,
+            "node_fault",
+            f"The node failed: {result.detail}.",
+            WhoCanAct.OPERATOR,
+        ),
         Ending.SETUP_FAILED: (Outcome.SETUP_FAILED, "sandbox_failed", result.detail, WhoCanAct.OPERATOR),
         Ending.WALL_LIMIT: (
             Outcome.TIMED_OUT,

@@ -1,16 +1,22 @@
-"""Chooses the attempt that starts: the first one whose cards can be locked on this machine."""
+"""Chooses the attempt that starts: the first one that can have its cards on this machine."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import structlog
+
+from worker.cards.hold import CardHold, CardLine
 from worker.cards.watch import CardWatch
-from worker.contract import Attempt, AttemptKind, Gpu
+from worker.contract import Attempt, AttemptKind, CardUse, Gpu
 from worker.machine.locks import HostLock, acquire_gpus
 from worker.sandbox import Sandbox
+
+_log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
@@ -38,38 +44,85 @@ class Entry:
 
     def is_same_work(self, attempt: Attempt) -> bool:
         """True if the other message differs from this one by its lease alone."""
-        lease = {"lease_no": attempt.lease_no, "instance": attempt.instance}
+        lease = {"lease_no": attempt.lease_no, "instance": attempt.instance, "card": attempt.card}
         return self.attempt.model_copy(update=lease) == attempt
 
 
 @dataclass(slots=True)
 class Grant:
-    """An attempt that starts, its cards and their locks. The place that ran it releases the locks."""
+    """An attempt that starts, and its cards if it has any. `Grants.release` gives them back."""
 
     entry: Entry
-    gpus: list[Gpu]
-    locks: list[HostLock]
+    hold: CardHold | None = None
+
+    @property
+    def gpus(self) -> list[Gpu]:
+        return [] if self.hold is None else self.hold.gpus
 
 
 class Grants:
-    """Takes attempts from a queue and locks their cards.
+    """Takes attempts from a queue and gives them cards.
 
     With `gives_back` an attempt whose cards are out of use leaves the queue without a result: other nodes may
     have such cards. Without it the attempt waits while somebody else uses the cards, and is refused if they
     are faulty.
+
+    With more than one of `card_places`, an attempt that asks for its card at its first touch starts without
+    it, beside others of its kind. An attempt that has its cards from the start then starts only when no such
+    attempt is under way, since their imports would take its cores, and none starts while it runs.
     """
 
-    def __init__(self, cards: CardWatch, lock_folder: Path, *, gives_back: bool) -> None:
+    def __init__(
+        self,
+        cards: CardWatch,
+        lock_folder: Path,
+        *,
+        gives_back: bool,
+        card_places: int = 1,
+        card_wait_seconds: float = 300.0,
+    ) -> None:
         self._cards = cards
         self._lock_folder = lock_folder
         self._gives_back = gives_back
+        self.card_places = card_places if cards.count else 1
+        self._card_wait_seconds = card_wait_seconds
+        self._line = CardLine()
+        # Guards the two counts below.
+        self._lock = threading.Lock()
+        # How many attempts are under way that get this card at their first touch.
+        self._at_touch: Counter[int] = Counter()
+        # How many attempts run that have their cards from the start.
+        self._from_start = 0
+        # Guards the test of the gate.
+        self._testing = threading.Lock()
+        self._is_tested = False
+
+    def test_gate(self, sandbox: Sandbox) -> None:
+        """At the first call, give all cards from the start if this machine has no gate."""
+        if self.card_places == 1:
+            return
+        with self._testing:
+            if self._is_tested:
+                return
+            self._is_tested = True
+            problem = sandbox.test_gate()
+            if problem:
+                self.card_places = 1
+                _log.warning("cards_from_the_start", detail=problem)
 
     def take(self, queue: list[Entry], takes: Callable[[Entry], bool]) -> Grant | None:
         """Remove the first attempt that can start from the queue. None while there is none.
 
         `takes` says which entries the calling place accepts.
         """
-        for entry in [entry for entry in queue if takes(entry)]:
+        is_reserved = False
+        for entry in list(queue):
+            if not self._has_turn(entry.attempt, is_reserved=is_reserved):
+                # Attempts behind one that needs its cards from the start do not overtake it.
+                is_reserved = is_reserved or not self._is_at_touch(entry.attempt)
+                continue
+            if not takes(entry):
+                continue
             needed = entry.attempt.cards_needed
             usable = self._cards.usable()
             if len(usable) < needed <= self._cards.count:
@@ -80,16 +133,75 @@ class Grants:
                 if self._cards.is_in_use():
                     continue
             # An attempt that needs more cards than are usable starts without any: the executor refuses it.
-            locks = acquire_gpus(self._lock_folder, usable, needed if needed <= len(usable) else 0)
-            if locks is None:
-                continue
-            if not all(self._cards.take(index) for index in locks):
-                for lock in locks.values():
-                    lock.release()
-                continue
+            hold = None
+            if 0 < needed <= len(usable):
+                hold = (
+                    self._assign(usable)
+                    if self._is_at_touch(entry.attempt)
+                    else self._take_locks(usable, needed)
+                )
+                if hold is None:
+                    continue
             queue.remove(entry)
-            return Grant(entry, self._cards.select(locks), list(locks.values()))
+            return Grant(entry, hold)
         return None
+
+    def release(self, grant: Grant) -> None:
+        """Give the cards of an attempt back."""
+        hold = grant.hold
+        if hold is None:
+            return
+        hold.release()
+        with self._lock:
+            if hold.is_gated:
+                self._at_touch.subtract(hold.indexes)
+            else:
+                self._from_start -= 1
+
+    def _is_at_touch(self, attempt: Attempt) -> bool:
+        """True if the attempt starts without its card here."""
+        return self.card_places > 1 and attempt.card is CardUse.AT_TOUCH and attempt.cards_needed == 1
+
+    def _has_turn(self, attempt: Attempt, *, is_reserved: bool) -> bool:
+        """True if no attempt of the other kind is under way or waits before this one."""
+        if self.card_places == 1 or attempt.cards_needed == 0:
+            return True
+        with self._lock:
+            if self._is_at_touch(attempt):
+                return self._from_start == 0 and not is_reserved
+            return self._at_touch.total() == 0
+
+    def _assign(self, usable: Sequence[int]) -> CardHold | None:
+        """The card with the fewest attempts under way. None if each has as many as it may have."""
+        with self._lock:
+            index = min(usable, key=lambda index: self._at_touch[index])
+            if self._at_touch[index] >= self.card_places:
+                return None
+            self._at_touch[index] += 1
+        return self._make_hold([index], locks=None)
+
+    def _take_locks(self, usable: Sequence[int], needed: int) -> CardHold | None:
+        """Cards that nobody uses, with their locks. None if there are too few."""
+        locks = acquire_gpus(self._lock_folder, list(usable), needed)
+        if locks is None:
+            return None
+        if not all(self._cards.take(index) for index in locks):
+            for lock in locks.values():
+                lock.release()
+            return None
+        with self._lock:
+            self._from_start += 1
+        return self._make_hold(list(locks), locks=locks)
+
+    def _make_hold(self, indexes: Sequence[int], *, locks: dict[int, HostLock] | None) -> CardHold:
+        return CardHold(
+            self._cards,
+            indexes,
+            folder=self._lock_folder,
+            line=self._line,
+            most_seconds=self._card_wait_seconds,
+            locks=locks,
+        )
 
     def check_cards(self, sandbox: Sandbox, lock: HostLock) -> None:
         """Check the cards whose check is due, as far as they and the slot's `lock` are free."""
@@ -105,3 +217,15 @@ class Grants:
                 for card_lock in (card_locks or {}).values():
                     card_lock.release()
                 lock.release()
+
+    def check_held(self, grant: Grant, sandbox: Sandbox) -> None:
+        """Check the cards of an attempt that has ended, if their check is due.
+
+        With attempts that always wait for a card, an idle slot would never find it free.
+        """
+        hold = grant.hold
+        if hold is None or not hold.is_gated or not hold.taken.is_set():
+            return
+        for index in hold.indexes:
+            if index in self._cards.due():
+                self._cards.check(index, sandbox)

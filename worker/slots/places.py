@@ -12,7 +12,7 @@ from worker.contract import Level
 from worker.machine.locks import HostLock, slot_lock
 from worker.machine.settings import NodeSettings
 from worker.sandbox import Sandbox, SandboxUnavailableError
-from worker.slots.next_attempt import Entry, Grants
+from worker.slots.next_attempt import Entry, Grant, Grants
 from worker.slots.runner import Runner
 from worker.slots.work_queue import LOOK_AGAIN_SECONDS, WorkQueue
 
@@ -81,6 +81,10 @@ class Place(ABC):
     def _check_cards(self, sandbox: Sandbox, lock: HostLock) -> None:
         """Check the cards that are due, if this kind of place does so."""
 
+    @abstractmethod
+    def _check_held(self, grant: Grant, sandbox: Sandbox) -> None:
+        """Check the cards of an attempt that has ended, if this kind of place does so."""
+
     def _make_sandbox(self) -> Sandbox:
         """The sandbox of this place. Raises SandboxUnavailableError if the isolation is too weak."""
         try:
@@ -109,8 +113,9 @@ class Place(ABC):
             is_free = self._runner.run(grant, sandbox)
             if not is_free and not self._wait_until_reclaimed(sandbox):
                 return
-            for each in [*grant.locks, lock]:
-                each.release()
+            self._check_held(grant, sandbox)
+            self._queue.release(grant)
+            lock.release()
             prepare_at = time.monotonic() + self.idle_seconds
 
     def _note_use(self, holder: str) -> None:
@@ -201,6 +206,9 @@ class PreviewPlace(Place):
     def _check_cards(self, sandbox: Sandbox, lock: HostLock) -> None:
         """Leave the cards to the slots."""
 
+    def _check_held(self, grant: Grant, sandbox: Sandbox) -> None:
+        """Leave the cards to the slots."""
+
     def _make_warm_sandbox(self) -> Sandbox | None:
         try:
             sandbox = self._make_sandbox()
@@ -247,6 +255,7 @@ class Slot(Place):
     def run(self) -> None:
         try:
             sandbox = self._make_sandbox()
+            self._grants.test_gate(sandbox)
         except SandboxUnavailableError as error:
             with self._queue.changed:
                 self.problem = error
@@ -270,4 +279,11 @@ class Slot(Place):
             self._grants.check_cards(sandbox, lock)
         except Exception:  # noqa: BLE001
             # The boundary of a task: the card keeps its state, and the check is tried again.
+            _log.exception("card_not_checked")
+
+    def _check_held(self, grant: Grant, sandbox: Sandbox) -> None:
+        try:
+            self._grants.check_held(grant, sandbox)
+        except Exception:  # noqa: BLE001
+            # As above.
             _log.exception("card_not_checked")

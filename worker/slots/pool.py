@@ -46,7 +46,13 @@ class SlotPool:
         self._executor = executor
         self._cards = cards
         self._with_previews = previews
-        self._grants = Grants(cards, settings.lock_folder, gives_back=gives_back)
+        self._grants = Grants(
+            cards,
+            settings.lock_folder,
+            gives_back=gives_back,
+            card_places=settings.card_places,
+            card_wait_seconds=settings.card_wait_seconds,
+        )
         self._queue = WorkQueue(self._grants)
         self._runner = Runner(executor, self._queue, identity=identity, cards=cards, deliver=deliver)
         self._preview_place: PreviewPlace | None = None
@@ -131,6 +137,11 @@ class SlotPool:
         with self._queue.changed:
             is_in_service = self._preview_place is not None and self._preview_place.in_service
             return PREVIEW_PLACES if is_in_service else 0
+
+    @property
+    def card_places(self) -> int:
+        """The number of attempts that may be under way for each card. Known after `start`."""
+        return self._grants.card_places
 
     @property
     def waits_for(self) -> str:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import structlog
 
 from worker.attempt.execute import Executor
 from worker.attempt.identity import Identity
+from worker.cards.hold import CardHold
 from worker.cards.watch import CardWatch
 from worker.contract import (
     Attempt,
     AttemptKind,
-    CardReading,
     Outcome,
     Reason,
     Result,
@@ -104,22 +104,33 @@ class Runner:
             _log.exception("not_prepared")
 
     def _execute(self, grant: Grant, sandbox: Sandbox) -> Result:
-        indexes = [gpu.index for gpu in grant.gpus]
-        before = self._cards.readings(indexes)
+        hold = grant.hold
+        if hold is None:
+            return self._executor.execute(
+                grant.entry.attempt, sandbox, granted=[], cancelled=grant.entry.cancelled
+            )
+        if not hold.is_gated:
+            hold.read_before()
         result = self._executor.execute(
             grant.entry.attempt,
             sandbox,
-            granted=grant.gpus,
+            granted=hold.gpus,
             cancelled=grant.entry.cancelled,
-            witness=self._cards.witness(indexes) if indexes else None,
+            witness=self._cards.witness(hold.indexes),
+            hold=hold if hold.is_gated else None,
         )
-        return self._add_cards(grant.entry.attempt, result, before)
+        return self._add_cards(grant.entry.attempt, result, hold)
 
-    def _add_cards(self, attempt: Attempt, result: Result, before: Sequence[CardReading]) -> Result:
-        """Add the readings of the cards after the attempt.
+    def _add_cards(self, attempt: Attempt, result: Result, hold: CardHold) -> Result:
+        """Add the wait for the cards, and their readings after the attempt if it used them.
 
         If a card failed meanwhile, the outcome is SETUP_FAILED.
         """
+        waited = hold.waited_seconds
+        if waited is not None:
+            observation = result.observation.model_copy(update={"card_waited_seconds": round(waited, 4)})
+            result = result.model_copy(update={"observation": observation})
+        before = hold.before
         if not before:
             return result
         after = self._cards.readings([reading.index for reading in before])

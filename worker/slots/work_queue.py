@@ -153,6 +153,12 @@ class WorkQueue:
                 self.changed.wait(LOOK_AGAIN_SECONDS)
         return None
 
+    def release(self, grant: Grant) -> None:
+        """Give the cards of an attempt back."""
+        self._grants.release(grant)
+        with self.changed:
+            self.changed.notify_all()
+
     def end(self, entry: Entry) -> int | None:
         """Take no more leases for an attempt that has its result. The lease under which it is delivered.
 

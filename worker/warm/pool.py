@@ -224,7 +224,7 @@ class WarmPool:
 def _key(sandbox: Sandbox, job: SandboxJob, build: str) -> object:
     """The properties that a paused interpreter shares with the jobs that it can take."""
     variables = tuple(sorted((name, value) for name, value in job.variables.items() if name != HASH_SEED))
-    return (sandbox.slot, build, job.argv, job.binds, job.devices, variables)
+    return (sandbox.slot, build, job.argv, job.binds, job.devices, job.gated, variables)
 
 
 def proportional_bytes(pid: int) -> int:

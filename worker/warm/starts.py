@@ -12,7 +12,7 @@ import structlog
 from worker.contract import Reason, Result
 from worker.machine.settings import NodeSettings
 from worker.observation.harness_report import read_report
-from worker.sandbox import Ending, Sandbox, SandboxJob, SandboxResult
+from worker.sandbox import Ending, Gate, Sandbox, SandboxJob, SandboxResult
 from worker.toolchains import Toolchain
 from worker.warm.audit import Audit
 from worker.warm.eligibility import why_cold
@@ -62,6 +62,7 @@ class WarmStarts:
         *,
         toolchain: Toolchain,
         cancelled: threading.Event,
+        gate: Gate | None = None,
         only_ready: bool = False,
     ) -> WarmRun | Reason:
         """Run a job warm, in the slot's thread, or give the reason why it must start cold.
@@ -71,7 +72,7 @@ class WarmStarts:
         """
         try:
             with self._pool.lend(sandbox, job, build=toolchain.build_id, only_ready=only_ready) as loan:
-                result = _run(loan, sandbox, cancelled)
+                result = _run(loan, sandbox, cancelled, gate)
         except NotWarmError as error:
             if not only_ready:
                 _log.warning("not_warm", detail=str(error), slot=sandbox.slot)
@@ -132,9 +133,9 @@ class WarmStarts:
         self._pool.close()
 
 
-def _run(loan: Loan, sandbox: Sandbox, cancelled: threading.Event) -> SandboxResult:
+def _run(loan: Loan, sandbox: Sandbox, cancelled: threading.Event, gate: Gate | None) -> SandboxResult:
     """Run the job. Raises NotWarmError if it did not start, so that its interpreter ends."""
-    result = sandbox.run(loan.job, cancelled=cancelled, backend=loan.zygote)
+    result = sandbox.run(loan.job, cancelled=cancelled, backend=loan.zygote, gate=gate)
     if result.ending is Ending.SETUP_FAILED:
         raise NotWarmError(result.detail)
     return result

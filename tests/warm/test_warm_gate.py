@@ -1,0 +1,62 @@
+"""A fork of a paused interpreter gets its card at its first touch, as a process of its own does."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import pytest
+from warm_jobs import Both
+
+from worker.sandbox import Answer, Ending, Gate, SandboxResult
+
+CARD = "/dev/full"
+
+
+@dataclass
+class Cards:
+    """A card that is free once an event is set."""
+
+    free: threading.Event = field(default_factory=threading.Event)
+
+    def touch(self) -> Answer:
+        return Answer.OPEN if self.free.is_set() else Answer.WAIT
+
+    def leave(self) -> None:
+        """There is no line."""
+
+
+SCRIPT = f"""
+import torch, os, time
+for way in (os.O_RDONLY, os.O_WRONLY):
+    try: print("around the gate", os.open({CARD!r}, way))
+    except PermissionError: pass
+began = time.monotonic()
+fd = os.open({CARD!r}, os.O_RDWR | os.O_CLOEXEC)
+print(time.monotonic() - began > 0.3, os.fstat(fd).st_rdev == os.makedev(1, 7), torch.ones(2).sum().item())
+"""
+
+
+@pytest.mark.parametrize("how", ["cold", "warm"])
+def test_it_waits_for_its_card(both: Both, how: str) -> None:
+    cards = Cards()
+    gates: list[Gate] = []
+
+    def make_gate() -> Gate:
+        gates.append(Gate((CARD,), cards, most_seconds=20))
+        return gates[-1]
+
+    gated = replace(both, devices=(CARD,), make_gate=make_gate)
+    if how == "warm":
+        gated.prepare()
+    run: Callable[[str], SandboxResult] = gated.warm if how == "warm" else gated.cold
+    threading.Timer(3.0 if how == "cold" else 1.5, cards.free.set).start()
+    result = run(SCRIPT)
+    assert (result.ending, result.exit_status) == (Ending.EXITED, 0), result
+    assert result.stdout.head == b"True True 2.0\n"
+    assert result.devices_opened == (CARD,)
+    assert gates[-1].waited_seconds > 0.3
+    # The card is there, so another run does not wait.
+    again = run(SCRIPT.replace("> 0.3", "< 0.3"))
+    assert again.stdout.head == b"True True 2.0\n"

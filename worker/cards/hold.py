@@ -1,0 +1,156 @@
+"""The cards of one attempt: assigned before it starts, and locked then or at its first touch of them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from worker.cards.watch import CardWatch
+from worker.contract import CardReading, Gpu
+from worker.machine.locks import HostLock, acquire_gpus
+from worker.sandbox import Answer
+
+# After an attempt has ended, the driver may list its processes for a moment.
+_GRACE_SECONDS = 1.0
+
+
+class CardLine:
+    """The order in which the attempts of a process wait for cards: first in, first out.
+
+    An attempt that waits for several cards has its turn when it is the first one on each.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: defaultdict[int, list[object]] = defaultdict(list)
+
+    def join(self, member: object, indexes: Sequence[int]) -> bool:
+        """Join the line unless `member` is in it. True if it is its turn."""
+        with self._lock:
+            for index in indexes:
+                if member not in self._waiting[index]:
+                    self._waiting[index].append(member)
+            return all(self._waiting[index][0] is member for index in indexes)
+
+    def leave(self, member: object) -> None:
+        """Leave the line; does nothing if `member` is not in it."""
+        with self._lock:
+            for members in self._waiting.values():
+                if member in members:
+                    members.remove(member)
+
+
+class CardHold:
+    """The cards of one attempt, and their locks once it has them.
+
+    `locks` are given if it has them from the start. Without them the attempt waits for its cards at most
+    `most_seconds`.
+    """
+
+    def __init__(
+        self,
+        cards: CardWatch,
+        indexes: Sequence[int],
+        *,
+        folder: Path,
+        line: CardLine,
+        most_seconds: float,
+        locks: Mapping[int, HostLock] | None = None,
+    ) -> None:
+        self._cards = cards
+        self.indexes = list(indexes)
+        self._folder = folder
+        self._line = line
+        self.most_seconds = most_seconds
+        self.is_gated = locks is None
+        self._guard = threading.Lock()
+        self._locks: list[HostLock] = [] if locks is None else list(locks.values())
+        self._is_over = False
+        self._waits_since: float | None = None
+        self._waited_seconds = 0.0
+        self._others_since: float | None = None
+        # Set once the attempt has its cards.
+        self.taken = threading.Event()
+        # The states of the cards just before the attempt used them. Empty if it never did.
+        self.before: list[CardReading] = []
+        if not self.is_gated:
+            self.taken.set()
+
+    @property
+    def gpus(self) -> list[Gpu]:
+        return self._cards.select(self.indexes)
+
+    @property
+    def waited_seconds(self) -> float | None:
+        """How long the attempt waited for its cards. None if it had them from the start."""
+        with self._guard:
+            return self._waited_seconds if self.is_gated else None
+
+    def read_before(self) -> None:
+        """Read the states of the cards before the attempt."""
+        self.before = self._cards.readings(self.indexes)
+
+    def touch(self) -> Answer:
+        """Take all cards if they are free, in turn. Called again and again while the answer is WAIT."""
+        with self._guard:
+            if self._is_over:
+                return Answer.NEVER
+            if self.taken.is_set():
+                return Answer.OPEN
+            if not set(self.indexes).issubset(self._cards.usable()):
+                return Answer.NEVER
+            if self._waits_since is None:
+                self._waits_since = time.monotonic()
+            if not self._line.join(self, self.indexes) or not self._take():
+                return Answer.WAIT
+            self.read_before()
+            self._stop_waiting()
+            self.taken.set()
+            return Answer.OPEN
+
+    def leave(self) -> None:
+        """Wait no longer. The attempt may touch its cards again later."""
+        with self._guard:
+            self._stop_waiting()
+
+    def release(self) -> None:
+        """Give the cards back. They can't be taken any more."""
+        with self._guard:
+            self._is_over = True
+            self._stop_waiting()
+            for lock in self._locks:
+                lock.release()
+            self._locks = []
+
+    def _take(self) -> bool:
+        """Lock the cards. False, and no lock, if one is locked or other programs compute on it."""
+        locks = acquire_gpus(self._folder, self.indexes, len(self.indexes))
+        if locks is None:
+            return False
+        if self._is_alone():
+            self._locks = list(locks.values())
+            return True
+        for lock in locks.values():
+            lock.release()
+        return False
+
+    def _is_alone(self) -> bool:
+        """True if nobody computes on the cards. Otherwise they go out of use, after a moment of grace."""
+        if all(self._cards.is_alone(index) for index in self.indexes):
+            self._others_since = None
+            return True
+        now = time.monotonic()
+        if self._others_since is None:
+            self._others_since = now
+        if now - self._others_since < _GRACE_SECONDS:
+            return False
+        return all(self._cards.take(index) for index in self.indexes)
+
+    def _stop_waiting(self) -> None:
+        self._line.leave(self)
+        if self._waits_since is not None:
+            self._waited_seconds += time.monotonic() - self._waits_since
+            self._waits_since = None
