@@ -56,8 +56,17 @@ class FleetLoad:
             return max(1, sum(hello.slots for hello in hellos))
         cards_per_attempt = max(1, target.gpus)
         return max(
-            1, sum(min(hello.slots, len(usable_cards(hello.gpus)) // cards_per_attempt) for hello in hellos)
+            1,
+            sum(
+                min(hello.slots, len(usable_cards(hello.gpus)) * _places(hello, target) // cards_per_attempt)
+                for hello in hellos
+            ),
         )
+
+
+def _places(hello: Hello, target: Target) -> int:
+    """The number of attempts on this target that may be under way for each card."""
+    return hello.card_places if target.cards_needed == 1 else 1
 
 
 @dataclass(slots=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
 import structlog
@@ -18,6 +17,7 @@ from sqlalchemy.orm import Session
 
 from app.clock import now
 from app.judging.verdict.passage import points_to_pass
+from app.runs.lifecycle.capacity import NodeCapacity, capacities_of, read_card_uses, use_of
 from app.runs.rows.events import emit
 from app.runs.rows.facts import reading_of, report_of_run
 from app.runs.rows.nodes import with_hellos
@@ -31,52 +31,22 @@ from app.storage.queries import runs as queries
 from app.storage.queries.queue import nodes as node_queries
 from app.storage.queries.queue import quarantines as quarantine_queries
 from app.storage.queries.queue import queue
-from app.storage.queries.queue.queue import Candidate, Hold
+from app.storage.queries.queue.queue import Candidate
 from app.storage.tallies import Tally, count, observe
-from app.targets.fleet import can_serve, usable_cards
 from app.targets.quarantines import Quarantines
-from app.targets.target import Target, target_of
-from worker.contract import CONTRACT_VERSION, Attempt, AttemptKind, Heartbeat, Hello, Level, PassagePoint
+from app.targets.target import target_of
+from worker.contract import (
+    CONTRACT_VERSION,
+    Attempt,
+    AttemptKind,
+    CardUse,
+    Heartbeat,
+    Hello,
+    Level,
+    PassagePoint,
+)
 
 log = structlog.get_logger(__name__)
-
-
-@dataclass(slots=True)
-class NodeCapacity:
-    """A living node with its free capacities: attempts, cards and previews."""
-
-    hello: Hello
-    attempts: int
-    gpus: int
-    previews: int = 0
-    _answers: dict[str, bool] = field(default_factory=dict)
-
-    def serves(self, target: Target, *, required_level: Level) -> bool:
-        """Whether the node could ever run this target."""
-        label = target.label()
-        if label not in self._answers:
-            self._answers[label] = can_serve(self.hello, target, required_level=required_level) is None
-        return self._answers[label]
-
-    def can_take(self, target: Target, *, required_level: Level) -> bool:
-        """Whether the node has a free place for the target now."""
-        return (
-            self.attempts > 0
-            and target.cards_needed <= self.gpus
-            and self.serves(target, required_level=required_level)
-        )
-
-    def can_preview(self, target: Target, *, required_level: Level) -> bool:
-        """Whether the node has a free place for a preview of the target now."""
-        return self.previews > 0 and self.serves(target, required_level=required_level)
-
-    def fill(self, target: Target, kind: AttemptKind = AttemptKind.REPEAT) -> None:
-        """Take the capacities of one attempt."""
-        if kind is AttemptKind.PREVIEW:
-            self.previews -= 1
-            return
-        self.attempts -= 1
-        self.gpus -= target.cards_needed
 
 
 def living(
@@ -96,22 +66,6 @@ def living(
         if hello is not None and CONTRACT_VERSION in hello.contracts:
             nodes[row.name] = hello
     return nodes
-
-
-def _capacities(fleet: Mapping[str, Hello], holds: Sequence[Hold]) -> dict[str, NodeCapacity]:
-    capacities = {
-        name: NodeCapacity(
-            hello=hello,
-            attempts=hello.slots + 1,
-            gpus=len(usable_cards(hello.gpus)),
-            previews=hello.previews + 1 if hello.previews > 0 else 0,
-        )
-        for name, hello in fleet.items()
-    }
-    for hold in holds:
-        if hold.node in capacities:
-            capacities[hold.node].fill(target_of(hold), hold.kind)
-    return capacities
 
 
 def choose_previews(
@@ -139,6 +93,7 @@ def choose(
     busy: Counter[str],
     *,
     required_level: Level,
+    uses: Mapping[str, CardUse],
 ) -> dict[str, str]:
     """The node for each attempt that is no preview, by attempt id. A job stays on its node.
 
@@ -159,7 +114,8 @@ def choose(
     while turns and any(capacity.attempts > 0 for capacity in capacities.values()):
         _class, _busy, run_id = heappop(turns)
         candidate = by_run[run_id].popleft()
-        name = _home(candidate, bound[candidate.job_id], capacities, required_level=required_level)
+        use = use_of(candidate, uses, first_lease=0)
+        name = _home(candidate, bound[candidate.job_id], capacities, required_level=required_level, use=use)
         if name is not None:
             bound[candidate.job_id] = name
             chosen[candidate.attempt_id] = name
@@ -170,23 +126,28 @@ def choose(
 
 
 def _home(
-    candidate: Candidate, bound: str | None, capacities: Mapping[str, NodeCapacity], *, required_level: Level
+    candidate: Candidate,
+    bound: str | None,
+    capacities: Mapping[str, NodeCapacity],
+    *,
+    required_level: Level,
+    use: CardUse,
 ) -> str | None:
     """The node for an attempt, or None: the node of its job, else the one with most free places.
 
-    Takes the place.
+    Takes the place. If only attempts of the other kind are in the way, no more of them start on that node.
     """
     target = target_of(candidate)
-    names = list(capacities) if bound is None else [bound]
+    names = [name for name in (capacities if bound is None else [bound]) if name in capacities]
     able = [
-        name
-        for name in names
-        if name in capacities and capacities[name].can_take(target, required_level=required_level)
+        name for name in names if capacities[name].can_take(target, required_level=required_level, use=use)
     ]
     if not able:
+        if target.cards_needed and use is CardUse.FROM_START:
+            any(capacities[name].reserve(target, required_level=required_level) for name in names)
         return None
     name = max(able, key=lambda key: (capacities[key].attempts, key))
-    capacities[name].fill(target)
+    capacities[name].fill(target, use=use)
     return name
 
 
@@ -205,7 +166,8 @@ def dispatch(session: Session, broker: Broker, *, settings: ServiceSettings) -> 
     quarantines = current_quarantines(session)
     fleet = living(locked_nodes, heartbeats, quarantines)
     holds = queue.holds(session)
-    capacities = _capacities(fleet, holds)
+    uses = read_card_uses(session, fleet, holds)
+    capacities = capacities_of(fleet, holds, uses)
     free = sum(max(0, capacity.attempts) + max(0, capacity.previews) for capacity in capacities.values())
     if not free:
         return 0
@@ -213,10 +175,12 @@ def dispatch(session: Session, broker: Broker, *, settings: ServiceSettings) -> 
     candidates = queue.candidates(
         session, nodes=fleet, of_a_job=free + 1, without_scripts=quarantines.scripts
     )
+    uses |= read_card_uses(session, fleet, candidates)
+    by_id = {candidate.attempt_id: candidate for candidate in candidates}
     busy = Counter(hold.run_id for hold in holds if hold.kind is not AttemptKind.PREVIEW)
     chosen = {
         **choose_previews(candidates, capacities, required_level=settings.required_level),
-        **choose(candidates, capacities, busy, required_level=settings.required_level),
+        **choose(candidates, capacities, busy, required_level=settings.required_level, uses=uses),
     }
     if not chosen:
         return 0
@@ -231,7 +195,14 @@ def dispatch(session: Session, broker: Broker, *, settings: ServiceSettings) -> 
         if run.state not in OPEN_STATES or job.state not in OPEN_STATES or is_bound_elsewhere:
             continue
         _lease(
-            session, run, job, attempt, hello=fleet[node], text=texts[job.script_digest], settings=settings
+            session,
+            run,
+            job,
+            attempt,
+            hello=fleet[node],
+            text=texts[job.script_digest],
+            card=capacities[node].use_of(target_of(job), use_of(by_id[attempt_id], uses, first_lease=0)),
+            settings=settings,
         )
         leased += 1
     log.info("dispatched", leased=leased)
@@ -246,6 +217,7 @@ def _lease(
     *,
     hello: Hello,
     text: str,
+    card: CardUse,
     settings: ServiceSettings,
 ) -> None:
     moment = now()
@@ -282,6 +254,7 @@ def _lease(
         toolchain=target.toolchain,
         device=target.device,
         gpus=target.cards_needed,
+        card=card,
         settings=target.settings,
         limits=limits,
         required_level=settings.required_level,

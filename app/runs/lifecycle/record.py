@@ -33,6 +33,7 @@ from app.storage.queries import runs as queries
 from app.storage.queries.queue import nodes, queue
 from app.storage.tallies import Tally, count, observe
 from worker.contract import AttemptKind, Draining, Hello, Outcome, Result, Start, Started, from_node
+from worker.contract.names import CARD_NOT_FREE
 
 log = structlog.get_logger(__name__)
 
@@ -174,8 +175,9 @@ def _record_result(session: Session, message: Result, *, settings: ServiceSettin
     is_cancelled = run.state == "cancelled" or job.state == "cancelled"
     if is_cancelled:
         outbox(session).unflag_cancelled(message.node, attempt.id)
-    elif message.outcome in {Outcome.CANCELLED, Outcome.LOST}:
-        # We did not cancel it: the node is shutting down or has lost the attempt. Another node runs it.
+    elif message.outcome in {Outcome.CANCELLED, Outcome.LOST} or _found_no_card(message):
+        # We did not cancel it: the node is shutting down or has lost the attempt, or its card was not free.
+        # It is given to a node again.
         end_lease(session, run, job, attempt, spent=message.outcome is Outcome.LOST, settings=settings)
         return
     elif attempt.kind is AttemptKind.PREVIEW and (
@@ -191,6 +193,12 @@ def _record_result(session: Session, message: Result, *, settings: ServiceSettin
         _check_environment(session, run, job, attempt, settings=settings)
     emit(session, run, "attempt.recorded", job=job.id, attempt=attempt.id)
     settle_job(session, run, job, settings=settings)
+
+
+def _found_no_card(message: Result) -> bool:
+    """True if the attempt started without its card and did not get it."""
+    reason = message.reason
+    return message.outcome is Outcome.SETUP_FAILED and reason is not None and reason.code == CARD_NOT_FREE
 
 
 def _store_result(session: Session, attempt: AttemptRow, message: Result) -> None:

@@ -13,7 +13,10 @@ from app.runs.run_object.document import AttemptPart, JobPart, ReportPart, RunDo
 from worker.contract import Observation, Reason, Result
 
 _DIGESTS = ("stdout_bytes", "stderr_bytes", "stdout_digest", "stderr_digest")
-_MEASURED = ("exit_status", "wall_seconds", "cpu_seconds", "peak_memory_bytes", "cards", "devices_opened")
+_MEASURED = (
+    *("exit_status", "wall_seconds", "cpu_seconds", "peak_memory_bytes"),
+    *("cards", "devices_opened", "card_waited_seconds"),
+)
 
 
 def erased_result(result: Result) -> Result:

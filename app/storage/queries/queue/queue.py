@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import func, or_, select, true, update
+from sqlalchemy import Row, func, or_, select, true, update
 from sqlalchemy.orm import Session
 
 from app.states import FOREGROUND, HELD_ATTEMPT_STATES, OPEN_STATES
-from app.storage.models import AttemptRow, JobRow, RunRow
+from app.storage.models import AttemptRow, JobRow, ReportRow, RunRow, ScriptRow
 from worker.contract import AttemptKind
 
 # Attempts of one run that are read in a round. No fleet takes more at once.
@@ -33,6 +33,8 @@ class Candidate:
     background: bool = False
     # A canary comes before all other runs.
     is_canary: bool = False
+    # The number of leases that it has had.
+    lease_no: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,8 @@ class Hold:
     run_id: str
     target: dict[str, Any]
     kind: AttemptKind = AttemptKind.REPEAT
+    job_id: str = ""
+    lease_no: int = 1
 
 
 def candidates(
@@ -54,7 +58,7 @@ def candidates(
     attempts of a job are alike, so at most `of_a_job` of each are read.
     """
     waiting = (
-        select(AttemptRow.id, AttemptRow.kind)
+        select(AttemptRow.id, AttemptRow.kind, AttemptRow.lease_no)
         .where(AttemptRow.job_id == JobRow.id, AttemptRow.state == "queued")
         .order_by(AttemptRow.id)
         .limit(of_a_job)
@@ -73,6 +77,7 @@ def candidates(
             JobRow.id.label("job_id"),
             JobRow.run_id,
             waiting.c.kind,
+            waiting.c.lease_no,
             JobRow.node,
             JobRow.target,
             rank,
@@ -92,29 +97,62 @@ def candidates(
     rows = session.execute(
         select(ranked).where(ranked.c.rank <= PER_RUN).order_by(*turns).limit(MOST_CANDIDATES)
     )
-    return [
-        Candidate(
-            attempt_id=row.id,
-            job_id=row.job_id,
-            run_id=row.run_id,
-            node=row.node,
-            target=row.target,
-            kind=row.kind,
-            background=row.background,
-            is_canary=row.is_canary,
-        )
-        for row in rows
-    ]
+    return [_candidate(row) for row in rows]
+
+
+def _candidate(row: Row[Any]) -> Candidate:
+    return Candidate(
+        attempt_id=row.id,
+        job_id=row.job_id,
+        run_id=row.run_id,
+        node=row.node,
+        target=row.target,
+        kind=row.kind,
+        background=row.background,
+        is_canary=row.is_canary,
+        lease_no=row.lease_no,
+    )
 
 
 def holds(session: Session) -> list[Hold]:
     """All attempts on nodes."""
     rows = session.execute(
-        select(AttemptRow.node, AttemptRow.run_id, AttemptRow.kind, JobRow.target)
+        select(
+            AttemptRow.node,
+            AttemptRow.run_id,
+            AttemptRow.kind,
+            AttemptRow.job_id,
+            AttemptRow.lease_no,
+            JobRow.target,
+        )
         .join(JobRow, JobRow.id == AttemptRow.job_id)
         .where(AttemptRow.state.in_(HELD_ATTEMPT_STATES), AttemptRow.node.is_not(None))
     )
-    return [Hold(node=row.node, run_id=row.run_id, target=row.target, kind=row.kind) for row in rows]
+    return [
+        Hold(
+            node=row.node,
+            run_id=row.run_id,
+            target=row.target,
+            kind=row.kind,
+            job_id=row.job_id,
+            lease_no=row.lease_no,
+        )
+        for row in rows
+    ]
+
+
+def claims_of_jobs(session: Session, job_ids: Collection[str]) -> list[tuple[str, str, Any]]:
+    """The id, the script and the claim of each of these jobs."""
+    if not job_ids:
+        return []
+    query = (
+        select(JobRow.id, ScriptRow.text, ReportRow.reading["claim"])
+        .join(ScriptRow, ScriptRow.digest == JobRow.script_digest)
+        .join(RunRow, RunRow.id == JobRow.run_id)
+        .join(ReportRow, ReportRow.id == RunRow.report_id)
+        .where(JobRow.id.in_(job_ids))
+    )
+    return [(job_id, script, claim) for job_id, script, claim in session.execute(query)]
 
 
 def lock_queued(session: Session, attempt_ids: Iterable[str]) -> dict[str, tuple[RunRow, JobRow, AttemptRow]]:

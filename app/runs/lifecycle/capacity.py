@@ -1,0 +1,136 @@
+"""The free capacities of nodes: attempts, cards, and places for attempts that wait for their card."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlalchemy.orm import Session
+
+from app.runs.lifecycle.card_use import card_uses
+from app.storage.queries.queue.queue import Candidate, Hold
+from app.targets.fleet import can_serve, usable_cards
+from app.targets.target import Target, target_of
+from worker.contract import AttemptKind, CardUse, Hello, Level
+
+
+@dataclass(slots=True)
+class NodeCapacity:
+    """A living node with its free capacities: attempts, cards and previews."""
+
+    hello: Hello
+    attempts: int
+    # The cards that no attempt has from its start on.
+    gpus: int
+    previews: int = 0
+    # The attempts under way that get their card at their first touch.
+    at_touch: int = 0
+    # The attempts under way that have their cards from the start.
+    from_start: int = 0
+    # True if an attempt waits that needs its cards from the start: none of the other kind starts before it.
+    is_reserved: bool = False
+    _answers: dict[str, bool] = field(default_factory=dict)
+
+    @property
+    def places(self) -> int:
+        """The number of attempts that may be under way for each card."""
+        return self.hello.card_places
+
+    def serves(self, target: Target, *, required_level: Level) -> bool:
+        """Whether the node could ever run this target."""
+        label = target.label()
+        if label not in self._answers:
+            self._answers[label] = can_serve(self.hello, target, required_level=required_level) is None
+        return self._answers[label]
+
+    def use_of(self, target: Target, use: CardUse) -> CardUse:
+        """When an attempt on the target gets its cards on this node."""
+        if use is CardUse.AT_TOUCH and self.places > 1 and target.cards_needed == 1:
+            return CardUse.AT_TOUCH
+        return CardUse.FROM_START
+
+    def can_take(self, target: Target, *, required_level: Level, use: CardUse = CardUse.FROM_START) -> bool:
+        """Whether the node has a free place for the target now."""
+        return (
+            self.attempts > 0
+            and self.serves(target, required_level=required_level)
+            and self._has_cards(target, use)
+        )
+
+    def _has_cards(self, target: Target, use: CardUse) -> bool:
+        if target.cards_needed == 0:
+            return True
+        if self.use_of(target, use) is CardUse.FROM_START:
+            return target.cards_needed <= self.gpus and self.at_touch == 0
+        return self.from_start == 0 and not self.is_reserved and self.at_touch < self.gpus * self.places
+
+    def reserve(self, target: Target, *, required_level: Level) -> bool:
+        """Let no attempt start on a card before one that needs its cards from the start.
+
+        False if no attempt of the other kind is in its way.
+        """
+        if self.at_touch == 0 or self.attempts <= 0 or not self.serves(target, required_level=required_level):
+            return False
+        self.is_reserved = True
+        return True
+
+    def can_preview(self, target: Target, *, required_level: Level) -> bool:
+        """Whether the node has a free place for a preview of the target now."""
+        return self.previews > 0 and self.serves(target, required_level=required_level)
+
+    def fill(
+        self,
+        target: Target,
+        kind: AttemptKind = AttemptKind.REPEAT,
+        use: CardUse = CardUse.FROM_START,
+    ) -> None:
+        """Take the capacities of one attempt."""
+        if kind is AttemptKind.PREVIEW:
+            self.previews -= 1
+            return
+        self.attempts -= 1
+        if target.cards_needed == 0:
+            return
+        if self.use_of(target, use) is CardUse.AT_TOUCH:
+            self.at_touch += 1
+            return
+        self.from_start += 1
+        self.gpus -= target.cards_needed
+
+
+def read_card_uses(
+    session: Session, fleet: Mapping[str, Hello], attempts: Sequence[Candidate | Hold]
+) -> dict[str, CardUse]:
+    """When the attempts of jobs get their card, by job id; without an entry, from the start.
+
+    Read only if that matters to a node.
+    """
+    if all(hello.card_places == 1 for hello in fleet.values()):
+        return {}
+    return card_uses(session, {each.job_id for each in attempts if target_of(each).cards_needed == 1})
+
+
+def use_of(attempt: Candidate | Hold, uses: Mapping[str, CardUse], *, first_lease: int) -> CardUse:
+    """When an attempt gets its card. One that is leased again has waited for it in vain, or was lost."""
+    if attempt.lease_no > first_lease:
+        return CardUse.FROM_START
+    return uses.get(attempt.job_id, CardUse.FROM_START)
+
+
+def capacities_of(
+    fleet: Mapping[str, Hello], holds: Sequence[Hold], uses: Mapping[str, CardUse]
+) -> dict[str, NodeCapacity]:
+    """The free capacities of the nodes that hold these attempts, by node."""
+    capacities = {
+        name: NodeCapacity(
+            hello=hello,
+            attempts=hello.slots + 1,
+            gpus=len(usable_cards(hello.gpus)),
+            previews=hello.previews + 1 if hello.previews > 0 else 0,
+        )
+        for name, hello in fleet.items()
+    }
+    for hold in holds:
+        if hold.node in capacities:
+            capacities[hold.node].fill(target_of(hold), hold.kind, use_of(hold, uses, first_lease=1))
+    return capacities

@@ -1,0 +1,143 @@
+"""A card has several places: attempts that wait for it overlap, and those that need it alone are alone."""
+
+from __future__ import annotations
+
+import pytest
+from stage import TOOLCHAIN, Stage, result
+
+from app.runs.submission.submit import Submission, submit
+from app.targets.target import Target
+from worker.contract import (
+    Attempt,
+    CardState,
+    CardUse,
+    Device,
+    Gpu,
+    Hello,
+    Level,
+    Outcome,
+    Reason,
+    ToolchainFacts,
+)
+from worker.contract.names import CARD_NOT_FREE
+
+CHAIN = ToolchainFacts(
+    name=TOOLCHAIN, state="ready", packages={"torch": "2.13.0"}, torch="2.13.0", cuda_build="13.0"
+)
+PLAIN = "raise RuntimeError('boom')  # {}"
+TIMED = "import time\nraise RuntimeError('boom')  # {}"
+AT_TOUCH, FROM_START = CardUse.AT_TOUCH, CardUse.FROM_START
+
+
+def hello(stage: Stage, *, places: int, cards: int = 1, slots: int = 8) -> None:
+    gpus = [
+        Gpu(
+            index=index,
+            model="NVIDIA H200",
+            memory_bytes=1,
+            capability="9.0",
+            driver="1",
+            state=CardState.SOUND,
+            sound_at=100.0,
+        )
+        for index in range(cards)
+    ]
+    stage.say(
+        Hello(
+            node="lab",
+            instance="one",
+            slots=slots,
+            level=Level.NAMESPACES_CGROUP,
+            gpus=gpus,
+            toolchains=[CHAIN],
+            cores=8,
+            card_places=places,
+        )
+    )
+    stage.beat("lab")
+
+
+def run(stage: Stage, script: str, *, repeats: int = 2, gpus: int = 1) -> str:
+    with stage.session() as session:
+        target = Target(device=Device.CUDA, gpus=gpus, toolchain=TOOLCHAIN)
+        request = Submission(script=script, claim="RuntimeError: boom", repeats=repeats, targets=(target,))
+        return submit(session, request, settings=stage.settings).document.id
+
+
+def end(stage: Stage, attempts: list[Attempt]) -> None:
+    for attempt in attempts:
+        stage.start(attempt, node="lab")
+        stage.say(result(attempt, node="lab"))
+
+
+def cards(attempts: list[Attempt]) -> list[CardUse]:
+    return [attempt.card for attempt in attempts]
+
+
+@pytest.mark.parametrize(("places", "given"), [(1, [FROM_START]), (3, [AT_TOUCH] * 3)])
+def test_as_many_as_a_card_has_places(stage: Stage, places: int, given: list[CardUse]) -> None:
+    hello(stage, places=places)
+    for number in range(3):
+        run(stage, PLAIN.format(number))
+    attempts = stage.dispatch()
+    assert cards(attempts) == given
+    assert stage.dispatch() == []
+    end(stage, attempts[:1])
+    assert cards(stage.dispatch()) == given[:1]
+
+
+def test_one_that_measures_is_alone_and_does_not_starve(stage: Stage) -> None:
+    hello(stage, places=3)
+    earlier = run(stage, PLAIN.format(0), repeats=2)
+    first = stage.dispatch()
+    assert cards(first) == [AT_TOUCH] * 2
+    timed = run(stage, TIMED.format(0), repeats=1)
+    later = run(stage, PLAIN.format(1), repeats=4)
+    # A place is free, but nobody starts before it who came later.
+    assert stage.dispatch() == []
+    end(stage, first[:1])
+    assert stage.dispatch() == []
+    end(stage, first[1:])
+    (alone,) = stage.dispatch()
+    assert (alone.run_id, alone.card) == (timed, FROM_START)
+    # Nobody starts beside it.
+    assert stage.dispatch() == []
+    end(stage, [alone])
+    after = stage.dispatch()
+    assert (cards(after), {attempt.run_id for attempt in after}) == ([AT_TOUCH] * 3, {later})
+    assert [stage.run(each).state for each in (earlier, timed)] == ["finished", "finished"]
+
+
+def test_several_cards_from_the_start(stage: Stage) -> None:
+    hello(stage, places=3, cards=2)
+    run(stage, PLAIN.format(0), gpus=2, repeats=1)
+    run(stage, PLAIN.format(1), repeats=1)
+    (first,) = stage.dispatch()
+    assert (first.gpus, first.card) == (2, FROM_START)
+    end(stage, [first])
+    assert cards(stage.dispatch()) == [AT_TOUCH]
+
+
+def test_measuring_attempts_share_a_node_with_several_cards(stage: Stage) -> None:
+    """As ever: each has a card of its own."""
+    hello(stage, places=3, cards=2)
+    for number in range(3):
+        run(stage, TIMED.format(number), repeats=1)
+    assert cards(stage.dispatch()) == [FROM_START] * 2
+
+
+def test_one_that_found_no_card_has_it_from_the_start_next_time(stage: Stage) -> None:
+    hello(stage, places=2)
+    run_id = run(stage, PLAIN.format(0), repeats=1)
+    (attempt,) = stage.dispatch()
+    assert attempt.card is AT_TOUCH
+    stage.start(attempt, node="lab")
+    reason = Reason(code=CARD_NOT_FREE, detail="its card was not free")
+    stage.say(
+        result(attempt, node="lab").model_copy(update={"outcome": Outcome.SETUP_FAILED, "reason": reason})
+    )
+    assert stage.run(run_id).jobs[0].attempts[0].state == "queued"
+    (again,) = stage.dispatch()
+    assert (again.attempt_id, again.lease_no, again.card) == (attempt.attempt_id, 2, FROM_START)
+    end(stage, [again])
+    assert (stage.run(run_id).state, stage.run(run_id).verdict) == ("finished", "reproduced")
