@@ -43,6 +43,7 @@ from worker.contract import (
     Heartbeat,
     Hello,
     Level,
+    Limits,
     PassagePoint,
 )
 
@@ -228,18 +229,12 @@ def _lease(
     attempt.instance = hello.instance
     attempt.leased_at = moment
     attempt.lease_until = until
-    limits = settings.limits
-    if attempt.kind is AttemptKind.PREVIEW:
-        limits = limits.model_copy(
-            update={"wall_seconds": min(limits.wall_seconds, settings.preview_seconds)}
-        )
-    else:
+    if attempt.kind is not AttemptKind.PREVIEW:
         job.node = hello.node
     job.state = "running"
     run.state = "running"
     target = target_of(job)
     points = _points(session, run, job, attempt)
-    limits = limits.for_passage() if attempt.kind is AttemptKind.PASSAGE else limits
     message = Attempt(
         attempt_id=attempt.id,
         lease_no=attempt.lease_no,
@@ -256,7 +251,7 @@ def _lease(
         gpus=target.cards_needed,
         card=card,
         settings=target.settings,
-        limits=limits,
+        limits=_limits(attempt.kind, settings),
         required_level=settings.required_level,
     )
     outbox(session).send_attempt(hello.node, message, expires=until)
@@ -271,6 +266,14 @@ def _lease(
         lease_no=attempt.lease_no,
     )
     emit(session, run, "attempt.leased", job=job.id, attempt=attempt.id)
+
+
+def _limits(kind: AttemptKind, settings: ServiceSettings) -> Limits:
+    """The limits of an attempt of this kind."""
+    limits = settings.limits
+    if kind is AttemptKind.PREVIEW:
+        return limits.model_copy(update={"wall_seconds": min(limits.wall_seconds, settings.preview_seconds)})
+    return limits.for_passage() if kind is AttemptKind.PASSAGE else limits
 
 
 def _points(session: Session, run: RunRow, job: JobRow, attempt: AttemptRow) -> list[PassagePoint]:
