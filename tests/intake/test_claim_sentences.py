@@ -6,6 +6,8 @@ import pytest
 
 from app.intake.claim.claim_text import read_claim
 from app.intake.claim.claims import CheckKind, Role
+from app.intake.read import read
+from app.limits import NO_READ_LIMITS
 
 
 @pytest.mark.parametrize(
@@ -197,3 +199,32 @@ def test_an_exit_status_that_is_seen(text: str, status: int | None) -> None:
     assert [check.exit_status for check in read_claim(text).having(Role.BUG)] == (
         [] if status is None else [status]
     )
+
+
+@pytest.mark.parametrize(
+    "past",
+    [
+        "It was 2.5 in every version that we have.",
+        "Up to 1.26 this was only a DeprecationWarning.",
+        "Before 2.0 the same line gave 2.5.",
+        "It printed 2.5 in older releases.",
+        "In all other versions it returned 2.5.",
+    ],
+)
+def test_the_past_is_no_further_reading(past: str) -> None:
+    text = f"""# f fails
+
+```python
+import numpy as np
+print(np.f(3))
+```
+
+```
+Traceback (most recent call last):
+  File "a.py", line 2, in <module>
+TypeError: bad
+```
+
+{past}
+"""
+    assert read(text, limits=NO_READ_LIMITS, form="report").claim.further == ()

@@ -34,7 +34,7 @@ from app.intake.snippets.parts import Part, PartKind
 from app.intake.snippets.roles import says_it_works
 from app.intake.snippets.shell_sessions import REPEATED
 from app.intake.words.languages import in_english
-from app.intake.words.praise import is_only_praise, speaks_of_another_place
+from app.intake.words.praise import is_only_praise, speaks_of_another_place, tells_the_past
 from app.intake.words.vocabulary import (
     MODALS,
     SHOW,
@@ -162,6 +162,7 @@ def _about_this_place(text: str, main: str) -> str:
             for sentence in SENTENCES.split(line)
             if not condition_of(sentence, main)
             and not (speaks_of_another_place(sentence) and is_only_praise(sentence))
+            and not tells_the_past(sentence)
         )
         for line in text.split("\n")
     )

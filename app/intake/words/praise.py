@@ -24,6 +24,18 @@ _OTHER_PLACE = re.compile(
     r"|previously|earlier))\b",
     re.IGNORECASE,
 )
+_BEFORE = re.compile(
+    r"\b(?:(?:up to|until|till|before|prior to|older than|earlier than) (?:[\w-]{1,20} ){0,2}"
+    r"v?\d{1,4}\.(?:\d{1,4}|x)"
+    r"|(?:in|with|under|on|for) (?:all|every|each|any)(?: of)?(?: the)?"
+    r"(?: (?:other|older?|earlier|previous|former))? (?:versions?|releases?)"
+    r"|(?:in|with|on|before|until) (?:all |the |any |an? ){0,2}(?:older|previous|earlier|last|former|prior) "
+    r"(?:\w{1,12} )?(?:versions?|releases?|builds?))\b",
+    re.IGNORECASE,
+)
+_PAST = re.compile(
+    r"\b(?:was|were|gave|printed|returned|raised|showed|warned|worked|did|had|used to)\b", re.IGNORECASE
+)
 WRONGLY = re.compile(
     r"\b(?:but|fail\w*|wrong\w*|incorrect\w*|crash\w*|error|bug|unexpected\w*|broken|should|mine|off"
     r"|instead|rather than|and not)\b",
@@ -40,6 +52,13 @@ _OF_ONE_LINE = re.compile(
 def speaks_of_another_place(text: str) -> bool:
     """True if the words say that it works in another version or on another machine."""
     return WORKS.search(text) is not None and _OTHER_PLACE.search(text) is not None
+
+
+def tells_the_past(text: str) -> bool:
+    """True if the words say what happened in earlier versions, and not that it was wrong there."""
+    return (
+        _BEFORE.search(text) is not None and _PAST.search(text) is not None and WRONGLY.search(text) is None
+    )
 
 
 def is_only_praise(text: str) -> bool:

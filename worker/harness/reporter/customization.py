@@ -52,8 +52,8 @@ def start(folder):
     source = os.path.join(config["sources"], "watch.py")
     with open(source, "rb") as file:
         exec(compile(file.read(), source, "exec"), names)  # noqa: S102
-    for name in ("elements", "values"):
-        names[name.upper() + "_PATH"] = os.path.join(config["sources"], name + ".py")
+    # `watch.py` loads the other programs from here.
+    names["FOLDER"] = os.path.join(config["sources"], "")
     names["Watch"]().begin({"report_bytes": config["bytes"]}, File(config["report"]))
 
 
