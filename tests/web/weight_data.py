@@ -213,7 +213,7 @@ def _heavily(_attempt: Attempt, number: int) -> tuple[Outcome, Observation]:
     seen = showing(printed, *values, stderr=f"{HEAVY[:60_000]} {number}")
     more = {
         "exception": ExceptionFacts(type="Error", message=HEAVY[:1000]),
-        "devices_used": [HEAVY[:300]],
+        "devices_used": [HEAVY[:200]],
         "stacks": HEAVY[:20_000],
     }
     return Outcome.CRASHED, seen.model_copy(
