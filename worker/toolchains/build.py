@@ -29,7 +29,7 @@ from worker.toolchains.packages import (
     link_tree,
     remove_tree,
 )
-from worker.toolchains.records import MANIFEST_NAME, Manifest, Recipe, write_manifest
+from worker.toolchains.records import MANIFEST_NAME, NAME_OF_BUILDS, Manifest, Recipe, write_manifest
 from worker.toolchains.store import ToolchainStore
 from worker.toolchains.venv import (
     HOOK_PTH,
@@ -300,7 +300,9 @@ def _assemble(
             files_digest=hashlib.sha256(
                 "".join(sorted(package.files_digest for package in stored)).encode()
             ).hexdigest(),
-            facts=inspect.read_facts("", fact_folders, detail=f"Python {foundation.base.release}"),
+            facts=inspect.read_facts(
+                NAME_OF_BUILDS, fact_folders, detail=f"Python {foundation.base.release}"
+            ),
         )
         write_manifest(work, manifest)
         final.parent.mkdir(parents=True, exist_ok=True)

@@ -5,14 +5,24 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from worker.contract import ToolchainFacts
 from worker.toolchains.locking.lock import Lock
 
 MANIFEST_NAME = "samehere-toolchain.json"
+# Several names may lead to one build, so it has none of its own. Older versions stored an empty name, which is
+# no name any more.
+NAME_OF_BUILDS = "build"
+
+
+def _name_build(facts: Any) -> Any:
+    return {**facts, "name": NAME_OF_BUILDS} if isinstance(facts, dict) and not facts.get("name") else facts
+
+
+BuildFacts = Annotated[ToolchainFacts, BeforeValidator(_name_build)]
 
 
 class Manifest(BaseModel):
@@ -34,7 +44,7 @@ class Manifest(BaseModel):
     packages: list[str] = Field(default_factory=list)
     lock_digest: str = ""
     files_digest: str = ""
-    facts: ToolchainFacts
+    facts: BuildFacts
 
 
 class Recipe(BaseModel):
@@ -50,7 +60,7 @@ class Recipe(BaseModel):
     # one has no lock, its folders are used as they are.
     base: str = ""
     # The facts that its last build had.
-    facts: ToolchainFacts | None = None
+    facts: BuildFacts | None = None
 
     def locked_facts(self, name: str) -> ToolchainFacts:
         """The facts while it is not built: those of its last build, else those that follow from the lock."""
