@@ -19,6 +19,12 @@ _NOT_STORED = (
     "The broker has no ACL file (`aclfile`), so this change ends when the broker starts again. "
     "Its configuration must say:"
 )
+_OPEN = (
+    "Warning: the broker's user `default` has no password. Whoever can connect to the broker can do everything "
+    "there, so this key keeps nobody out. Give that user a password (`requirepass`), and the service the same "
+    "one (SAMEHERE_BROKER_PASSWORD_FILE). The embedded broker has none: only its own user and root reach its "
+    "socket, and a node that does so is not kept out by a key."
+)
 
 
 def create(node: str, *, as_json: bool) -> None:
@@ -36,8 +42,12 @@ def create(node: str, *, as_json: bool) -> None:
                 "key": key.secret,
                 "rule": key.rule,
                 "stored": key.is_stored,
+                "open": key.is_open,
             }
         )
+    if key.is_open:
+        sys.stderr.write(f"{_OPEN}\n")
+    if as_json:
         return
     sys.stderr.write(
         f"The key of node {node}. It is shown only now; the broker stores its digest. On the node, write it "

@@ -193,11 +193,15 @@ class Broker:
         names = list(nodes)
         if not names:
             return {}
-        with _answering():
-            values = cast("list[bytes | None]", self.redis.mget([heartbeat_key(name) for name in names]))
+        with _answering(), self.redis.pipeline(transaction=False) as pipeline:
+            # A node can store any amount. No more of it is read than a heartbeat has.
+            for name in names:
+                pipeline.getrange(heartbeat_key(name), 0, HEARTBEAT_BYTES)
+            # A key that holds no text has an error in its place.
+            values = cast("list[object]", pipeline.execute(raise_on_error=False))
         heartbeats: dict[str, Heartbeat] = {}
         for name, value in zip(names, values, strict=True):
-            if value is None or len(value) > HEARTBEAT_BYTES:
+            if not isinstance(value, bytes) or not 0 < len(value) <= HEARTBEAT_BYTES:
                 continue
             try:
                 heartbeat = Heartbeat.model_validate_json(value)

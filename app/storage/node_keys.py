@@ -29,13 +29,15 @@ class NewKey:
     """A key that was just made.
 
     `secret` is shown once. `rule` is its line in an ACL file. `is_stored` is False if the broker has no ACL
-    file, so that it forgets the key at its next start.
+    file, so that it forgets the key at its next start. `is_open` is True if whoever reaches the broker can do
+    everything without a password, so that the key keeps nobody out.
     """
 
     node: str
     secret: str
     rule: str
     is_stored: bool
+    is_open: bool
 
 
 def permissions(node: str) -> list[str]:
@@ -69,7 +71,15 @@ def create(broker: Redis, node: str) -> NewKey:
         words = [*words, SINCE_7_2]
         _command(broker, "ACL", "SETUSER", key_user(node), SINCE_7_2)
     rule = " ".join(["user", key_user(node), "reset", *words])
-    return NewKey(node=node, secret=secret, rule=rule, is_stored=_save(broker))
+    return NewKey(
+        node=node, secret=secret, rule=rule, is_stored=_save(broker), is_open=default_user_is_open(broker)
+    )
+
+
+def default_user_is_open(broker: Redis) -> bool:
+    """Whether the broker's user `default` is on and needs no password. Raises SetupError."""
+    rules = [_text(rule).split() for rule in _command(broker, "ACL", "LIST")]
+    return any(words[1] == "default" and {"on", "nopass"} <= set(words) for words in rules)
 
 
 def revoke(broker: Redis, node: str) -> bool:
@@ -87,11 +97,13 @@ def revoke(broker: Redis, node: str) -> bool:
 
 def keyed_nodes(broker: Redis) -> list[str]:
     """The names of all nodes with a key, sorted. Raises SetupError if the broker does not tell."""
-    users = [
-        user.decode() if isinstance(user, bytes) else str(user) for user in _command(broker, "ACL", "USERS")
-    ]
+    users = [_text(user) for user in _command(broker, "ACL", "USERS")]
     names = (user.removeprefix(_PREFIX) for user in users if user.startswith(_PREFIX))
     return sorted(name for name in names if NODE_NAME.fullmatch(name))
+
+
+def _text(answer: object) -> str:
+    return answer.decode() if isinstance(answer, bytes) else str(answer)
 
 
 def _check_name(node: str) -> None:

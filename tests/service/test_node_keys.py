@@ -21,9 +21,10 @@ from app.embedded.valkey import EmbeddedValkey
 from app.errors import ConflictError, InputError, NotFoundError
 from app.runs.lifecycle.record import receive
 from app.storage import node_keys
+from app.storage.broker_basics import TASK_RERUN, TASKS
 from worker.contract.broker.transport import use_careful_transport
 from worker.contract.broker.url import celery_url, redis_url
-from worker.contract.names import TASK_FROM_NODE, results_queue
+from worker.contract.names import TASK_FROM_NODE, heartbeat_key, results_queue
 from worker.node.tasks import ForeignKeyError, results_list
 
 pytestmark = pytest.mark.service
@@ -198,6 +199,42 @@ def test_the_list_says_who_sent_whatever_the_sender_writes(broker: redis.Redis, 
     assert broker.llen("recorder.b") == 0
 
 
+@pytest.mark.parametrize("list_", ["recorder", "recorder.a"])
+def test_a_node_can_not_ask_for_a_round(broker: redis.Redis, broker_url: str, list_: str) -> None:
+    use_careful_transport()
+    taken: list[Any] = []
+    with Connection(celery_url(broker_url), transport_options={"tasks": list(TASKS)}) as connection:
+        asked = json.loads(forged_message(broker, broker_url, list_=list_))
+        asked["headers"]["task"] = TASK_RERUN
+        broker.lpush(list_, forged_message(broker, broker_url, list_=list_), json.dumps(asked))
+        queue = Queue(list_, exchange="", routing_key=list_, no_declare=True)
+        with connection.Consumer([queue], callbacks=[lambda _body, message: taken.append(message)]):
+            while broker.llen(list_):
+                connection.drain_events(timeout=10)
+        assert [message.headers["task"] for message in taken] == [TASK_FROM_NODE]
+
+
+def test_an_open_default_user_is_seen(broker: redis.Redis) -> None:
+    assert node_keys.default_user_is_open(broker)
+    for words in (["nopass", "off"], ["on", "resetpass", ">secret"]):
+        try:
+            broker.execute_command("ACL", "SETUSER", "default", *words)
+            assert not node_keys.default_user_is_open(broker)
+        finally:
+            broker.execute_command("ACL", "SETUSER", "default", "on", "nopass")
+
+
+def test_no_more_of_a_heartbeat_is_read_than_one_has(stage: Stage, broker: redis.Redis) -> None:
+    broker.config_resetstat()
+    broker.set(heartbeat_key("a"), b"x" * 4_000_000)
+    before = int(broker.info("stats")["total_net_output_bytes"])
+    broker.delete(heartbeat_key("c"))
+    broker.lpush(heartbeat_key("c"), "no text")
+    stage.beat("d")
+    assert list(stage.broker.heartbeats(["a", "b", "c", "d"])) == ["d"]
+    assert int(broker.info("stats")["total_net_output_bytes"]) - before < 1_000_000
+
+
 def forged_message(broker: redis.Redis, broker_url: str, *, list_: str) -> str:
     """A message of a node as Celery writes it, with an origin of one's choice."""
     with Celery("forger", broker=celery_url(broker_url), set_as_current=False) as app:
@@ -279,6 +316,7 @@ def test_the_commands(broker: redis.Redis, broker_url: str, tmp_path: Path) -> N
     assert made.returncode == 0, made.stderr
     key = made.stdout.strip()
     assert "node.lab-1@HOST" in made.stderr
+    assert "user `default` has no password" in made.stderr
     with redis.Redis.from_url(redis_url(broker_url.replace("://", f"://node.lab-1:{key}@"))) as node:
         assert node.ping()
     again = samehere("create", "lab-1")

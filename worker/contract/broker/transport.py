@@ -19,6 +19,8 @@ from kombu.transport import redis as kombu_redis
 from kombu.utils.json import loads
 from redis.exceptions import InvalidResponse, ResponseError
 
+from worker.contract.names import QUEUE_RECORDER, TASK_FROM_NODE, sender_of
+
 log = structlog.get_logger(__name__)
 
 # Our own messages are far from as deep.
@@ -128,7 +130,9 @@ class Transport(kombu_redis.Transport):
     def _deliver(self, message: Any, queue: Any) -> None:
         """Hand a message to the consumer of its queue. Raises BadMessageError."""
         options = getattr(self.client, "transport_options", None) or {}
-        check_message(message, tasks=options.get("tasks", ()))
+        # To these lists nodes can write, and they ask for nothing else.
+        is_of_nodes = queue == QUEUE_RECORDER or sender_of(queue) is not None
+        check_message(message, tasks=(TASK_FROM_NODE,) if is_of_nodes else options.get("tasks", ()))
         # The sender wrote where the message came from, and to where it goes back. Only the list itself is
         # proof of that, because with node keys not everybody can write to it.
         message["properties"]["delivery_info"] = {"exchange": "", "routing_key": queue}
