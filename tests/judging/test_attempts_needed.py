@@ -7,9 +7,19 @@ from typing import Any
 import pytest
 from judging_builders import CPU, NO_CUDA, check, claim, prints, raises, result, script, several
 
-from app.intake.claim.claims import CheckKind, Claim, Over
-from app.judging.verdict.attempts_needed import MIXED, MIXED_COLD, may_vary, most_warm, next_attempts
+from app.intake.claim.claims import Check, CheckKind, Claim, Over
+from app.judging.check.reach import TOO_FEW_ATTEMPTS
+from app.judging.judgement import Verdict
+from app.judging.verdict.attempts_needed import (
+    MIXED,
+    MIXED_COLD,
+    may_vary,
+    most_attempts,
+    most_warm,
+    next_attempts,
+)
 from app.judging.verdict.frequency import LEAST_FOR_SOMETIMES
+from app.judging.verdict.job import judge_job
 from app.targets.planning.plan import RepeatPlan
 from worker.contract import Outcome, Result, Start
 
@@ -20,9 +30,14 @@ VARIES = check(CheckKind.VARIES, "another result every time", over=Over.REPEATS)
 
 
 def more(
-    results: list[Result], *, told: Claim | None = None, plan: RepeatPlan = QUICK, **of_script: Any
+    results: list[Result],
+    *,
+    told: Claim | None = None,
+    plan: RepeatPlan = QUICK,
+    script_text: str = "print(1)",
+    **of_script: Any,
 ) -> int:
-    return next_attempts(told or claim(FAILS), script(**of_script), CPU, results, plan)
+    return next_attempts(told or claim(FAILS), script(script_text, **of_script), CPU, results, plan)
 
 
 def played(
@@ -153,3 +168,29 @@ def test_a_trace_needs_one_attempt() -> None:
     assert next_attempts(claim(FAILS), script(), traced, [], QUICK) == 1
     assert next_attempts(claim(FAILS), script(unseeded=True), traced, several(1, "fine\n"), QUICK) == 0
     assert next_attempts(claim(FAILS), script(), traced, several(1, "fine\n"), RepeatPlan(4, exact=True)) == 3
+
+
+@pytest.mark.parametrize(
+    ("told", "text", "unseeded", "attempts"),
+    [
+        pytest.param(check(CheckKind.CRASH, signal="SIGSEGV"), "import threading\n", False, 59, id="threads"),
+        pytest.param(check(CheckKind.HANG), "from multiprocessing import Pool\n", False, 59, id="processes"),
+        pytest.param(check(CheckKind.CRASH, signal="SIGSEGV"), "print(1)\n", True, 59, id="draws"),
+        pytest.param(prints("tensor(nan)"), "print(1)\n", True, 59, id="nan of some draws"),
+        pytest.param(prints("tensor(nan)"), "print(1)\n", False, 5, id="nan without draws"),
+        pytest.param(prints("tensor(7)"), "print(1)\n", True, 20, id="a value of draws"),
+        pytest.param(check(CheckKind.CRASH, signal="SIGSEGV"), "print(1)\n", False, 5, id="one thread"),
+        pytest.param(FAILS, "import threading\n", False, 5, id="an error"),
+    ],
+)
+def test_a_never_needs_many_attempts_where_chance_decides(
+    told: Check, text: str, *, unseeded: bool, attempts: int
+) -> None:
+    of = script(text, unseeded=unseeded)
+    assert most_attempts(claim(told), of, QUICK) == attempts
+    assert most_attempts(claim(told), of, RepeatPlan(5, exact=True)) == 5
+    if told.kind is CheckKind.CRASH:
+        assert played({"stdout": "fine\n"}, told=claim(told), script_text=text, unseeded=unseeded) == attempts
+        few = judge_job(claim(told), of, CPU, several(attempts - 1, "fine\n"), plan=QUICK)
+        is_few = (few.verdict, few.reason) == (Verdict.CANNOT_SHOW, TOO_FEW_ATTEMPTS)
+        assert is_few is (attempts == LEAST_FOR_SOMETIMES)

@@ -88,7 +88,7 @@ def test_a_passage_check_that_ends_otherwise_asks_for_more_repeats(check: Result
 
 def test_a_passage_check_that_says_nothing_asks_for_no_repeats() -> None:
     for check in (passage("not_reached"), passage(None, outcome=Outcome.TIMED_OUT), lost_passage("z")):
-        assert needed_attempts(ANCHORED, SCRIPT, CPU, [*several(3), check], PLAN) == MissingAttempts()
+        assert needed_attempts(ANCHORED, SCRIPT, CPU, [*several(3), check], PLAN) == MissingAttempts(most=3)
 
 
 @pytest.mark.parametrize(

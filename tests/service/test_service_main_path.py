@@ -8,6 +8,7 @@ from stage import CLAIM, SCRIPT, Stage, result
 
 from app.errors import ConflictError, InputError, NotFoundError, TooLargeError
 from app.judging.judgement import Verdict
+from app.judging.verdict.frequency import LEAST_FOR_SOMETIMES
 from app.runs.lifecycle.cancel import cancel_run
 from app.runs.lookup.metrics import snapshot
 from app.runs.lookup.reports import list_reports, report_details
@@ -254,3 +255,13 @@ def test_tables_are_empty_of_attempts_when_nothing_is_claimed_to_run(stage: Stag
     assert document.state == "finished"
     assert stage.count(AttemptRow) == 0
     assert stage.count(JobRow) == len(document.jobs)
+
+
+def test_a_claim_that_something_happens_sometimes_gets_enough_attempts(stage: Stage) -> None:
+    """A failure in 5 % of the attempts would be seen in 59 of them."""
+    stage.node("n1", slots=4)
+    run_id = stage.submit("print(1)\n", repeats=None, claim="It sometimes raises ValueError: bad").document.id
+    (first,) = stage.dispatch()
+    fine = Observation(exit_status=0, stdout="1\n")
+    stage.say(result(first, node="n1", outcome=Outcome.COMPLETED, observation=fine))
+    assert len(stage.attempts(run_id)) == LEAST_FOR_SOMETIMES

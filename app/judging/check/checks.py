@@ -59,6 +59,8 @@ _MOST_LINES = 200
 _NOT_COMPILED = re.compile(
     r"fall(?:ing|s)?[ _-]?back|suppress|WON'T CONVERT|skipping|not compiled", re.IGNORECASE
 )
+# A test that a failure comes passes while it is there.
+_RAISES = re.compile(r"\b(?:raises|assertRaises\w{0,10}|assert_raises\w{0,10})\(\s{0,20}\(?([\w., ]{1,200})")
 SILENT = {NOTHING_SHOWN.code, PATH_NOT_TAKEN.code}
 _PRINTED = {CheckKind.OUTPUT, CheckKind.VALUE}
 _PRINTED_OR_COMPARED = {*_PRINTED, CheckKind.VARIES, CheckKind.DIFFERS}
@@ -73,6 +75,8 @@ def judge_check(
     if exclusion is not None:
         return _finding(check, CheckResult.UNREACHED, result, reason=exclusion)
     check_result, oracle = _judge_output_only(check, result, expected, script)
+    if check_result is CheckResult.ABSENT and oracle is None and _asserts_the_failure(check, result, script):
+        check_result = CheckResult.UNREACHED
     reason = _outweighing_lack(check, result, lack_of(result, script, target), check_result)
     if (
         reason is None
@@ -89,6 +93,14 @@ def judge_check(
     return _finding(check, check_result, result).model_copy(
         update={"oracle": oracle if check_result is CheckResult.ABSENT else None}
     )
+
+
+def _asserts_the_failure(check: Check, result: Result, script: Script) -> bool:
+    """Whether the script ends well because it catches the claimed failure, as with `pytest.raises`."""
+    if check.kind is not CheckKind.EXCEPTION or result.outcome is not Outcome.COMPLETED:
+        return False
+    caught = {name for types in _RAISES.findall(script.script) for name in re.findall(r"\w+", types)}
+    return bool(caught & {check.exception_type, "Exception", "BaseException"})
 
 
 def observed_text(check: Check, result: Result) -> str:

@@ -9,7 +9,7 @@ from app.intake.claim.claims import Claim, Role
 from app.intake.reading import Script
 from app.judging.check.reach import NOTHING_SHOWN, TOO_FEW_ATTEMPTS
 from app.judging.judgement import JobJudgement, Verdict
-from app.judging.verdict.frequency import LEAST_FOR_SOMETIMES, is_about_frequency
+from app.judging.verdict.frequency import LEAST_FOR_SOMETIMES, is_about_frequency, needs_many
 from app.judging.verdict.job import evidence_of, judge_job, judge_observed
 from app.judging.verdict.passage import passages_in, points_to_pass
 from app.targets.planning.plan import RepeatPlan
@@ -54,7 +54,7 @@ def next_attempts(
     judgement = judge_job(claim, script, target, results)
     if judgement.verdict is Verdict.FLAKY or judge_observed(claim, script, target, results) is not None:
         return max(0, _needed_for_rate(results, plan) - have)
-    required = min(_required_attempts(judgement, claim, script, plan), _most(claim, script, plan))
+    required = min(_required_attempts(judgement, claim, script, plan), most_attempts(claim, script, plan))
     if required == LEAST_FOR_SOMETIMES:
         required = min(required, _in_time(results, plan))
     return max(0, required - have)
@@ -104,6 +104,8 @@ class MissingAttempts:
     most_warm: int = 0
     # Whether one more has to observe the passage, since all others have ended.
     passage: bool = False
+    # The most attempts that the job may have in all.
+    most: int = 0
 
 
 def needed_attempts(
@@ -115,11 +117,15 @@ def needed_attempts(
         attempts=attempts,
         most_warm=most_warm(claim, script, target, results, plan),
         passage=attempts == 0 and needs_passage(claim, script, target, results, plan),
+        most=most_attempts(claim, script, plan),
     )
 
 
-def _most(claim: Claim, script: Script, plan: RepeatPlan) -> int:
-    if is_about_frequency(claim):
+def most_attempts(claim: Claim, script: Script, plan: RepeatPlan) -> int:
+    """The most attempts that a job may need, whatever they show."""
+    if plan.exact:
+        return plan.at_most
+    if needs_many(claim, script):
         return max(plan.at_most, LEAST_FOR_SOMETIMES)
     return max(plan.at_most, NEVER_RANDOM) if may_vary(claim, script) else plan.at_most
 
@@ -141,7 +147,9 @@ def _required_attempts(judgement: JobJudgement, claim: Claim, script: Script, pl
     by_chance = may_vary(claim, script) and not any(check.over_repeats for check in claim.having(Role.BUG))
     match judgement.verdict:
         case Verdict.CANNOT_SHOW:
-            return _needed_without_evidence(judgement, claim, plan, by_chance=by_chance)
+            return _needed_without_evidence(
+                judgement, plan, by_chance=by_chance, many=needs_many(claim, script)
+            )
         case Verdict.REPRODUCED:
             # If the report says "sometimes", an "always" needs as many attempts as a "never".
             return (
@@ -151,7 +159,7 @@ def _required_attempts(judgement: JobJudgement, claim: Claim, script: Script, pl
                 if by_chance
                 else ALWAYS
             )
-        case Verdict.NOT_REPRODUCED if is_about_frequency(claim):
+        case Verdict.NOT_REPRODUCED if needs_many(claim, script):
             return LEAST_FOR_SOMETIMES
         case Verdict.NOT_REPRODUCED:
             return NEVER_RANDOM if by_chance else plan.at_most
@@ -162,10 +170,10 @@ def _required_attempts(judgement: JobJudgement, claim: Claim, script: Script, pl
 
 
 def _needed_without_evidence(
-    judgement: JobJudgement, claim: Claim, plan: RepeatPlan, *, by_chance: bool
+    judgement: JobJudgement, plan: RepeatPlan, *, by_chance: bool, many: bool
 ) -> int:
     """More attempts do not help against a lack. They help against too few attempts, and against chance."""
     code = None if judgement.reason is None else judgement.reason.code
     if code == TOO_FEW_ATTEMPTS.code:
-        return LEAST_FOR_SOMETIMES if is_about_frequency(claim) else plan.at_most
+        return LEAST_FOR_SOMETIMES if many else plan.at_most
     return NEVER_RANDOM if by_chance and code == NOTHING_SHOWN.code else 0

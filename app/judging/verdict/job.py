@@ -14,6 +14,7 @@ from app.judging.check.reach import (
     MET_WHEN_OBSERVED,
     NO_SIDES,
     NOT_ADDED,
+    NOTHING_SHOWN,
     SETTING_NOT_IN_FORCE,
     TOO_FEW_ATTEMPTS,
     commonest,
@@ -29,7 +30,7 @@ from app.judging.judgement import (
 )
 from app.judging.output.printed_numbers import near, numbers_in
 from app.judging.verdict.agreement import DOUBTFUL, agree
-from app.judging.verdict.frequency import LEAST_FOR_SOMETIMES, is_about_frequency
+from app.judging.verdict.frequency import LEAST_FOR_SOMETIMES, is_about_frequency, is_by_chance
 from app.judging.verdict.over_attempts import DIFFERENCES, by_ratio, by_repeats
 from app.judging.verdict.passage import is_observable, not_seen, passages_in, points_to_pass, with_passage
 from app.judging.verdict.rates import rate_interval, rate_upper_bound
@@ -175,7 +176,7 @@ def _judge(
 
     rows = [judge_all(in_attempt, result) for result in evidence]
     details = _strongest_findings([judge_all(others, result) for result in evidence])
-    least = _least(claim, plan, requested=len(cold))
+    least = _least(claim, script, plan, requested=len(cold))
     if over_repeats:
         variation = judge_repeats(over_repeats[0], cold, script=script, target=target)
         return by_repeats(variation, (*_strongest_findings(rows), *details), least=least)
@@ -205,13 +206,15 @@ def _is_about(check: Check, script: Script) -> bool:
     return check.script is None or check.script.digest in {None, script.digest}
 
 
-def _least(claim: Claim, plan: RepeatPlan | None, *, requested: int) -> int:
+def _least(claim: Claim, script: Script, plan: RepeatPlan | None, *, requested: int) -> int:
     """The number of cold attempts that a "never" needs.
 
     Without a plan, the counted attempts are the requested ones. A claim that something happens sometimes
-    needs so many that a failure in 5 % of the attempts would have been seen.
+    needs so many that a failure in 5 % of the attempts would have been seen. So does one where chance
+    decides, unless the number of attempts was given.
     """
-    if is_about_frequency(claim):
+    many = is_by_chance(claim, script) if plan is not None and not plan.exact else False
+    if many or is_about_frequency(claim):
         return LEAST_FOR_SOMETIMES
     return min(LEAST_FOR_NEVER, requested if plan is None else plan.at_most)
 
@@ -321,6 +324,9 @@ def _by_attempts(
             rate_interval=interval,
             findings=findings,
         )
+    if any(_shows_nothing(step) for step in steps):
+        # It ended as well as the others, and showed neither the claimed nor the right behaviour.
+        return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=NOTHING_SHOWN, of=cold, findings=findings)
     if cold < least:
         return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=TOO_FEW_ATTEMPTS, of=cold, findings=findings)
     return JobJudgement(
@@ -349,6 +355,12 @@ def _evidence_steps(steps: Sequence[Step]) -> list[Step]:
         for step in steps
         if step.check_result is not CheckResult.UNREACHED and (step.cold or step.check_result in confirmed)
     ]
+
+
+def _shows_nothing(step: Step) -> bool:
+    """Whether a cold attempt completed and showed nothing about the claim."""
+    ended = step.cold and step.result.outcome is Outcome.COMPLETED
+    return ended and bool(step.reasons) and all(reason == NOTHING_SHOWN for reason in step.reasons)
 
 
 def _is_silent(step: Step) -> bool:

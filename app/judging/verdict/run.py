@@ -9,6 +9,7 @@ from app.intake.claim.claims import Role
 from app.intake.reading import NeedKind, Reading, ScriptRole
 from app.judging.cause.cause import cause_of
 from app.judging.check.places import release_of, same_release, system_of, torch_of
+from app.judging.check.reach import MET_WHEN_OBSERVED, TWO_READINGS
 from app.judging.judgement import SIGHTINGS, CheckResult, Defect, Finding, JudgedCell, Scope, Verdict
 from app.judging.verdict.pairs import judge_pairs
 from worker.contract import Environment
@@ -45,6 +46,8 @@ def judge_run(reading: Reading, cells: Sequence[JudgedCell]) -> RunJudgement:
     pairs = judge_pairs(reading.claim, done)
     verdicts = {cell.verdict for cell in done} | {_PAIR_VERDICT[finding.result] for finding in pairs}
     verdict = next((verdict for verdict in Verdict if verdict in verdicts), None)
+    if verdict is Verdict.NOT_REPRODUCED and any(_is_left_open(cell) for cell in done):
+        verdict = Verdict.OBSERVED
     if verdict is None and all(cell.verdict is not None for cell in cells):
         verdict = Verdict.NO_RESULT
     where = tuple(dict.fromkeys(cell.target.label() for cell in done if cell.verdict in SIGHTINGS))
@@ -64,6 +67,12 @@ def judge_run(reading: Reading, cells: Sequence[JudgedCell]) -> RunJudgement:
         without_result=sum(cell.verdict in WITHOUT_RESULT for cell in done),
         pairs=pairs,
     )
+
+
+def _is_left_open(cell: JudgedCell) -> bool:
+    """Whether a reading of the report was met in the cell, and it could not be decided which one is meant."""
+    reason = None if cell.judgement is None else cell.judgement.reason
+    return cell.verdict is Verdict.OBSERVED and reason in (TWO_READINGS, MET_WHEN_OBSERVED)
 
 
 def without_tests(cells: Sequence[JudgedCell]) -> list[JudgedCell]:

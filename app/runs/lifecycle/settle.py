@@ -142,6 +142,7 @@ def decide(
         ended_attempts=len(repeats) - waiting_repeats,
         useless=sum(row.state == "lost" or row.outcome is Outcome.SETUP_FAILED for row in repeats),
         leases=leases,
+        grown=needed.most,
     )
     # A preview is useless once a counted result is in.
     unneeded = tuple(

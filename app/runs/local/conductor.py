@@ -10,7 +10,7 @@ from typing import Protocol
 from app.errors import NodeError
 from app.intake.reading import Reading
 from app.judging.judgement import JobJudgement
-from app.judging.verdict.attempts_needed import needs_passage, next_attempts
+from app.judging.verdict.attempts_needed import most_attempts, needs_passage, next_attempts
 from app.judging.verdict.job import judge_job
 from app.judging.verdict.passage import points_to_pass
 from app.runs.estimates.attempt_budget import attempts_required
@@ -250,6 +250,7 @@ class Conductor:
             ended_attempts=sum(attempt.state not in OPEN_ATTEMPT_STATES for attempt in job.repeats()),
             useless=job.count_failed(),
             leases=LEASES,
+            grown=most_attempts(self._reading.claim, job.script, repeats),
         )
 
     def _judge(self, job: LocalJob) -> None:
