@@ -22,6 +22,7 @@ from app.intake.snippets.parts import Part, PartKind, parts_of
 from app.intake.snippets.roles import Code, roles_of, says_it_works
 from app.intake.snippets.snippets import asks_about, codes_of, scripts_of
 from app.intake.text.claimed_environment import claimed_environment
+from app.intake.text.follow_ups import follow_up_places
 from app.intake.text.markdown import Block, blocks_of, unix_lines, without_comments
 from app.intake.text.thread import Post, Thread
 from app.intake.text.title import title_of
@@ -76,7 +77,7 @@ def read_thread(thread: Thread, *, claim: str | None, title: str) -> Reading:
 
     The limits of size are not checked here: the caller does that.
     """
-    submitted = thread
+    submitted = thread = _without_follow_ups(thread)
     thread, probe = _take_probe(thread)
     body = _read_post(Post(thread.body, by_reporter=True))
     title = title or thread.title or title_of(body.blocks)
@@ -107,6 +108,16 @@ def read_thread(thread: Thread, *, claim: str | None, title: str) -> Reading:
         ask=asks,
         probe=probe,
     )
+
+
+def _without_follow_ups(thread: Thread) -> Thread:
+    """The thread without comments that were pasted below the report, if the report has its own script."""
+    place = next(follow_up_places(thread.body), None)
+    if place is None:
+        return thread
+    own = thread.body[:place]
+    post = _read_post(Post(own, by_reporter=True))
+    return replace(thread, body=own) if post.codes and post.runs else thread
 
 
 def _posts(thread: Thread, body: _PostReading, chosen: _PostReading) -> list[PostText]:

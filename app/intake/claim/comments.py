@@ -7,6 +7,7 @@ import io
 import re
 import tokenize
 from collections.abc import Sequence
+from itertools import islice
 
 from app.intake.code.syntax import dotted_name, nodes_of, normalise, tree_of
 from app.intake.words.vocabulary import INSTEAD, MODALS, SHOW, any_of, is_printed_line
@@ -40,10 +41,11 @@ _RELEASE = re.compile(r"\d{1,4}(?:\.\d{1,4})+")
 _PRINT_CALL = re.compile(r"(?:print|pprint|display) ?\(.*\)\W*$")
 # In `False, there are duplicates` and `False with numpy 1.17`, words only explain the value.
 _CONSTANT_FIRST = re.compile(
-    r"(?P<value>True|False|None)(?:[,;(–—]| -| (?:with|in|on|under|since|from|for|here) )\s*(?P<rest>.*)$"
+    r"(?P<value>True|False|None)(?:[,;(–—]| --?| (?:with|in|on|under|since|from|for|here) )\s*(?P<rest>.*)$"
 )
 _JUDGED = re.compile(rf"{_JUDGED_WRONG.pattern}|{_JUDGED_RIGHT.pattern}", re.IGNORECASE)
 _MOST_COMMENT = 500
+_MOST_WORDS = 3
 # Matches the words in `WRONG, must be tensor(3)`.
 _EXPECTED = re.compile(
     rf"\b(?:{any_of(MODALS)} {any_of(SHOW)}|expected|{any_of(INSTEAD)}|not|but|correct is)\b:?\s*",
@@ -93,6 +95,9 @@ def commented_outputs(script: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     }
     wrong: list[str] = []
     right: list[str] = []
+    shown_right: list[str] = []
+    # All values in order, each wrong one replaced.
+    mended: list[str] = []
     lines = text.split("\n")
     # A script that prints nothing shows its bare comparisons, as at a prompt.
     shows_value = (ast.Call,) if "print(" in text else (ast.Call, ast.Compare, ast.Attribute, ast.Subscript)
@@ -106,21 +111,25 @@ def commented_outputs(script: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if comment and (placed := values_by_version(comment)):
             wrong.append(placed[0])
             right.append(placed[1])
+            mended.append(placed[1])
             continue
         value, judgement = _value_of(comment, literals) if comment else (None, "")
         if value is None:
             continue
         is_right = _JUDGED_RIGHT.search(judgement) is not None and _JUDGED_WRONG.search(judgement) is None
-        (right if is_right else wrong).append(value)
-        if not is_right and (expected_value := _expected_value(judgement)):
-            right.append(expected_value)
+        (shown_right if is_right else wrong).append(value)
+        expected_value = value if is_right else _expected_value(judgement)
+        right += [expected_value] if expected_value else []
+        mended.append(expected_value or value)
     if not wrong and not right:
         printed_lines, expected_lines = _below(
             text, max((statement.end_lineno or 0 for statement in tree.body), default=0)
         )
         return tuple(printed_lines), tuple(expected_lines)
     # A value that is right in one place and wrong in another belongs to both.
-    return (*wrong, *(value for value in right if value in wrong)), tuple(right)
+    shown = (*wrong, *(value for value in shown_right if value in wrong))
+    is_replaced = len(right) > len(shown_right) and set(right) <= set(shown)
+    return shown, tuple(mended if is_replaced else right)
 
 
 def _string_below(following: Sequence[ast.stmt]) -> list[str]:
@@ -224,8 +233,11 @@ def _closing_place(text: str, at: int) -> int | None:
 
 def _expected_value(judgement: str) -> str | None:
     """The expected value that is named beside a printed value."""
-    match = _EXPECTED.search(judgement)
-    return _value_of(judgement[match.end() :], set())[0] if match else None
+    words = judgement.rstrip(" ).!?") if judgement.startswith("(") else judgement
+    values = (
+        _value_of(words[match.end() :], set())[0] for match in islice(_EXPECTED.finditer(words), _MOST_WORDS)
+    )
+    return next((value for value in values if value is not None), None)
 
 
 def _below(text: str, last: int) -> tuple[list[str], list[str]]:

@@ -351,7 +351,8 @@ def _comment_checks(main: str) -> list[Check]:
     if not wrong:
         return []
     bug = output_check(wrong)
-    return [bug, output_check(right, role=Role.EXPECTED)] if not set(right) <= set(wrong) else [bug]
+    is_other = not set(right) <= set(wrong) or (len(right) == len(wrong) and sorted(right) != sorted(wrong))
+    return [bug, output_check(right, role=Role.EXPECTED)] if is_other else [bug]
 
 
 def _output_checks(outputs: Sequence[Part], main: str) -> list[Check]:

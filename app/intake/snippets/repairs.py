@@ -27,10 +27,45 @@ USUAL_IMPORTS = {
     "time": "import time",
     "copy": "import copy",
     "random": "import random",
+    "pd": "import pandas as pd",
+    "pandas": "import pandas",
+    "scipy": "import scipy",
+    "sympy": "import sympy",
+    "nx": "import networkx as nx",
+    "plt": "import matplotlib.pyplot as plt",
+    "json": "import json",
+    "re": "import re",
+    "itertools": "import itertools",
+    "functools": "import functools",
+    "collections": "import collections",
+    "warnings": "import warnings",
+    "threading": "import threading",
+    "asyncio": "import asyncio",
+    "pickle": "import pickle",
+    "gc": "import gc",
+    "inspect": "import inspect",
 }
+_PACKAGES = {"torch", "np", "numpy", "torchvision", "pd", "pandas", "scipy", "sympy", "nx"}
 # These names mean the usual module only beside torch.
 _ONLY_BESIDE_TORCH = {"nn", "F", "dist", "mp"}
-_BUILTIN_LOOKALIKES = {"copy", "time", "random", "dist", "mp", "F"}
+# These are names of values, too.
+_BUILTIN_LOOKALIKES = {
+    *(
+        "copy",
+        "time",
+        "random",
+        "dist",
+        "mp",
+        "F",
+        "plt",
+        "json",
+        "re",
+        "itertools",
+        "functools",
+        "collections",
+    ),
+    *("warnings", "threading", "asyncio", "pickle", "gc", "inspect", "nx", "pd"),
+}
 
 
 def missing_imports(text: str, tree: ast.Module) -> tuple[str, tuple[Repair, ...]]:
@@ -48,7 +83,7 @@ def missing_imports(text: str, tree: ast.Module) -> tuple[str, tuple[Repair, ...
     ]
     if "torch" not in used_by_script | bound_by_script:
         missing = [name for name in missing if name not in _ONLY_BESIDE_TORCH]
-    if not missing or not {"torch", "np", "numpy", "torchvision"} & (used_by_script | bound_by_script):
+    if not missing or not _PACKAGES & (used_by_script | bound_by_script):
         return text, ()
     line = "; ".join(USUAL_IMPORTS[name] for name in missing)
     first, _, rest = text.partition("\n")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from app.intake.code.names import bound_names, undefined_names, used_names
-from app.intake.code.syntax import normalise, tree_of
+from app.intake.code.syntax import normalise, parses, tree_of
 from app.intake.reading import ScriptRole
 from app.intake.snippets.repairs import USUAL_IMPORTS
 from app.intake.snippets.rewrites import make_readable
@@ -116,7 +116,7 @@ class Code:
 
     def followed_by(self, other: Code) -> Code:
         """Both pieces as one."""
-        text = f"{self.text.rstrip()}\n\n{other.text}"
+        text = f"{self.text.rstrip()}\n\n{normalise(other.text)}"
         fails = self.fails_after or other.fails_after
         return Code(text, self.before, self.transcript, fails_after=fails, blocks=self.blocks + other.blocks)
 
@@ -218,19 +218,28 @@ def roles_of(codes: Sequence[Code]) -> list[ScriptRole]:
 def continues(main: Code, part: Code) -> bool:
     """True if a later piece continues the main one.
 
-    It lacks only names that the main one defines, and the main one is not said to fail.
+    It lacks only names that the main one defines, and the main one is not said to fail. A piece that
+    repeats lines of the main one only quotes them.
     """
     tree = tree_of(main.source)
     missing = set(missing_names(part.text))
-    if "__future__" in part.text:
+    if "__future__" in part.text or _code_lines(part.source) <= _code_lines(main.source):
         return False
     return (
         tree is not None
+        and parses(main.followed_by(part).source)
         and bool(missing)
         and missing <= bound_names(tree)
         and not main.fails_after
         and not part.transcript
     )
+
+
+def _code_lines(code: str) -> set[str]:
+    """The statements of simple code, as they are written, without comments and indents."""
+    tree = tree_of(code)
+    lines = code.split("\n") if tree is None else ast.unparse(tree).split("\n")
+    return {line.strip() for line in lines if line.strip()}
 
 
 def is_next_cell(code: Code, following: Code) -> bool:

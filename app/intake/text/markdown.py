@@ -10,6 +10,7 @@ from markdown_it import MarkdownIt
 from app.intake.code.syntax import parses
 from app.intake.text.bare_code import fenced_bare_code
 from app.intake.text.bare_sessions import fenced_sessions
+from app.intake.text.open_fences import closed_fences
 
 PYTHON_TAGS = frozenset(
     {"", "python", "py", "python3", "python2", "py3", "pycon", "ipython", "ipython3", "pytorch", "code"}
@@ -207,7 +208,7 @@ def _quoted_once(lines: list[str]) -> str:
 def blocks_of(text: str) -> list[Block]:
     """The blocks of a report, in order. Prose keeps its lines, without HTML tags."""
     beginning = "\n".join(unix_lines(text).split("\n", MOST_LINES)[:MOST_LINES])
-    source = _fenced_lines(_fenced_pre(without_comments(beginning)))
+    source = closed_fences(_fenced_lines(_fenced_pre(without_comments(beginning))))
     lines = source.split("\n")
     fences = _Fences()
     inside = [fences.inside(line) for line in lines]

@@ -1,0 +1,159 @@
+"""Forms in which people paste reports: open fences, comments below the report, quoted lines, no imports."""
+
+from __future__ import annotations
+
+import pytest
+from default_limits import read
+
+from app.intake.claim.claims import Role
+from app.intake.reading import Reading, ScriptRole
+
+SCRIPT = "import numpy as np\nfor n in range(3):\n    print(np.sum(n))\n"
+
+
+def _report(text: str) -> Reading:
+    return read(text, form="report")
+
+
+def _bugs(text: str) -> list[str]:
+    return [line for check in _report(text).claim.having(Role.BUG) for line in check.lines]
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "#### Problem description\n\nThe last one is wrong.\n",
+        "## Versionen\n\nnumpy 1.26, Windows 10\n",
+        "### 环境\n\nnumpy 1.26 和 python 3.12\n",
+        "**Expected behaviour**\n\nIt should not do that.\n",
+        "<details>\n\nINSTALLED VERSIONS\n------\npython: 3.6.1\n\n</details>\n",
+        "# Environment\n\nnumpy is 1.26 here.\n",
+    ],
+)
+def test_a_fence_left_open_ends_at_the_next_heading(end: str) -> None:
+    (script,) = _report(f"# Title\n\n```python\n{SCRIPT}{end}").scripts
+    assert script.script == SCRIPT
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "## first step\nimport os\n## second step\nprint(os.sep)\n",
+        "import os\nif os.sep:\n    a = 1\n### the end\n    print(a)\n",
+        "import os\n#### NO LOCK\ndef f():\n    return 1\n#### Call\nprint(f())\n",
+        "# Setup\nimport os\n# Bug here\nprint(os.sep)\n",
+        "import os\n# Schritt 1: Daten\nx = [1]\n# Schritt 2: Fehler\nprint(x)\n",
+    ],
+)
+@pytest.mark.parametrize("fence", ["```python\n{}", "```python\n{}```\n"])
+def test_comments_of_a_script_are_no_headings(code: str, fence: str) -> None:
+    (script,) = _report("It is wrong.\n\n" + fence.format(code)).scripts
+    assert script.script == code
+
+
+def test_an_open_fence_with_its_output_ends_at_the_next_heading() -> None:
+    text = f"```python\n{SCRIPT}###output\n  0\n1\n5\n#### Problem\n\nThe last one should be 3.\n"
+    assert _bugs(text) == ["0", "1", "5"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "**amj** commented:",
+        "amj commented on Jan 3, 2024:",
+        "jmg wrote:",
+        "@jmg replied:",
+        "Comment by jmg:",
+        "Kommentar von jmg:",
+        "jmg schrieb:",
+        "### Antwort von jmg",
+        "Commentaire de jmg :",
+        "Respuesta de jmg:",
+        "jmg 回复:",
+        "用户 jmg 的评论：",
+        "jmg さんのコメント:",
+    ],
+)
+def test_a_comment_below_the_report_is_another_persons(line: str) -> None:
+    text = f"It prints `3`.\n\n```python\n{SCRIPT}```\n\n{line}\n\nYes.\n\n```python\nprint(7)  # 7\n```\n"
+    reading = _report(text)
+    assert [each.role for each in reading.scripts] == [ScriptRole.MAIN]
+    assert _bugs(text) == ["3"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["I wrote:", "The docs say:", "This is what I commented:", "Comment from me", "ich schrieb:", "我的评论"],
+)
+def test_words_of_the_reporter_are_no_comment_of_others(line: str) -> None:
+    text = f"```python\n{SCRIPT}```\n\n{line}\n\n```python\nprint(7)\n```\n"
+    assert len(_report(text).scripts) == 2
+
+
+def test_a_comment_with_the_only_script_stays() -> None:
+    assert _report(f"It is wrong.\n\njmg wrote:\n\n```python\n{SCRIPT}```\n").scripts
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        " t3.start()  # begins\n t4.start()  # begins too\n",
+        "t3.start()\nt4.start()\n",
+        "    t3.start() # 开始\n    t4.start()\n",
+        "t4.start()\n",
+        "t3   .start()\n",
+    ],
+)
+def test_quoted_lines_of_the_script_are_not_joined(part: str) -> None:
+    code = (
+        "import threading\n\nif __name__ == '__main__':\n    t3 = threading.Thread(target=print)\n"
+        "    t4 = threading.Thread(target=print)\n    t3.start()\n    t4.start()\n"
+    )
+    reading = _report(f"```\n{code}```\n\nI think:\n\n```\n{part}```\n")
+    assert not reading.ask
+    assert reading.scripts[0].script == code
+
+
+def test_a_part_with_an_indent_is_joined() -> None:
+    reading = _report(
+        "```\nimport os\nif os.sep:\n    a = os.sep\n```\n\nThen\n\n```\n  b = a\n  print(b)\n```\n"
+    )
+    assert reading.scripts[0].script.endswith("\nb = a\nprint(b)\n")
+
+
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        ("df = pd.DataFrame([1])\nprint(df)\n", "import pandas as pd"),
+        ("a = np.ones(3)\nprint(json.dumps(a.tolist()))\n", "import json"),
+        ("x = sympy.Symbol('x')\nprint(x)\n", "import sympy"),
+        ("g = nx.path_graph(3)\nprint(g)\n", "import networkx as nx"),
+        ("print(scipy.stats.norm.cdf(0))\n", "import scipy"),
+        ("s = pd.Series([1])\nfor a in itertools.chain(s):\n    print(a)\n", "import itertools"),
+    ],
+)
+def test_a_usual_import_is_added(code: str, line: str) -> None:
+    reading = _report(f"It is wrong.\n\n```python\n{code}```\n")
+    assert not reading.ask
+    assert f"Added: {line}" in [repair.detail for repair in reading.scripts[0].repairs]
+
+
+def test_no_import_is_added_for_a_claimed_name_error() -> None:
+    reading = _report("```python\nprint(pd.DataFrame([1]))\n```\n\nNameError: name 'pd' is not defined\n")
+    assert reading.scripts[0].repairs == ()
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "True -- should be False",
+        "True - should be False",
+        "True, but should be False",
+        "True (should be False)",
+        "True; expected False",
+    ],
+)
+def test_the_right_value_in_a_comment_is_no_output(comment: str) -> None:
+    reading = _report(f"```python\na = [1]\nprint(a == [1])  # {comment}\nprint(a == [2])  # False\n```\n")
+    roles = {check.role: check.lines for check in reading.claim.checks}
+    assert roles == {Role.BUG: ("True", "False"), Role.EXPECTED: ("False", "False")}
