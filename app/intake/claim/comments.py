@@ -127,9 +127,9 @@ def commented_outputs(script: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         )
         return tuple(printed_lines), tuple(expected_lines)
     # A value that is right in one place and wrong in another belongs to both.
-    shown = (*wrong, *(value for value in shown_right if value in wrong))
-    is_replaced = len(right) > len(shown_right) and set(right) <= set(shown)
-    return shown, tuple(mended if is_replaced else right)
+    values = (*wrong, *(value for value in shown_right if value in wrong))
+    is_replaced = len(right) > len(shown_right) and set(right) <= set(values)
+    return values, tuple(mended if is_replaced else right)
 
 
 def _string_below(following: Sequence[ast.stmt]) -> list[str]:
