@@ -20,7 +20,7 @@ _MOST_CHARACTERS = 20_000
 def closed_fences(text: str) -> str:
     """The text with a fence that stays open closed before the first section that is no Python."""
     lines = text.split("\n")
-    start = _unclosed(lines)
+    start = _open_start(lines)
     if start is None:
         return text
     match = _FENCE.match(lines[start])
@@ -31,7 +31,7 @@ def closed_fences(text: str) -> str:
     return text
 
 
-def _unclosed(lines: Sequence[str]) -> int | None:
+def _open_start(lines: Sequence[str]) -> int | None:
     """The line that opens the fence that goes on to the end of the text."""
     start, sign = None, ""
     for at, line in enumerate(lines):
