@@ -74,6 +74,7 @@ lint: .venv/dev ## ruff, mypy, import-linter, codespell
 
 bench: .venv/dev toolchain ## measure, as ratios within one run
 	@for file in bench/*.py; do echo "== $$file"; PYTHONPATH=. $(BIN)/python $$file || exit 1; done
+	PYTHONPATH=. $(BIN)/python -P -m bench.reading
 
 screenshots: .venv/dev ## draw every page in every state into docs/gallery
 	PYTHONPATH=.:tests $(BIN)/python tests/web/gallery.py

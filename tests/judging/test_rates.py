@@ -19,6 +19,7 @@ from app.judging.verdict.rates import rate_interval, rate_upper_bound
         (7, 20, 0.1539, 0.5922),
         (1, 250, 0.0001, 0.0221),
         (1, 1, 0.025, 1.0),
+        (17, 4000, 0.0025, 0.0068),
     ],
 )
 def test_known_intervals(met: int, of: int, low: float, high: float) -> None:

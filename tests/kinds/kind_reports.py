@@ -64,10 +64,10 @@ def as_recorded(results: Sequence[Result]) -> list[dict[str, Any]]:
 def recorded_attempts() -> dict[str, list[Result]]:
     """The attempts of each script, by its digest."""
     recording = json.loads(RECORDING.read_text()) if RECORDING.exists() else {}
-    return {digest: _results(attempts) for digest, attempts in recording.items()}
+    return {digest: results_of(attempts) for digest, attempts in recording.items()}
 
 
-def _results(attempts: Sequence[dict[str, Any]]) -> list[Result]:
+def results_of(attempts: Sequence[dict[str, Any]]) -> list[Result]:
     repeated = [
         {key: value for key, value in attempt.items() if key != "times"}
         for attempt in attempts

@@ -42,4 +42,9 @@ def _root(rising: Callable[[float], float], value: float) -> float:
 
 def _at_least(met: int, of: int, rate: float) -> float:
     """The probability of `met` or more in `of` independent attempts."""
-    return math.fsum(math.comb(of, k) * rate**k * (1 - rate) ** (of - k) for k in range(met, of + 1))
+    # In logarithms, since the number of combinations of some thousand attempts is no float.
+    yes, no = math.log(rate), math.log1p(-rate)
+    return math.fsum(
+        math.exp(math.lgamma(of + 1) - math.lgamma(k + 1) - math.lgamma(of - k + 1) + k * yes + (of - k) * no)
+        for k in range(met, of + 1)
+    )
