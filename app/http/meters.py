@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from contextvars import ContextVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
@@ -28,6 +29,11 @@ class Meters:
             ["code"],
             registry=self.registry,
         )
+        self._failed_parts = Counter(
+            "samehere_page_parts_failed",
+            "Parts of pages that could not be drawn: each page said so in their place.",
+            registry=self.registry,
+        )
         Gauge(
             "samehere_build_info",
             "Always 1; the labels are the versions of the web.",
@@ -44,3 +50,11 @@ class Meters:
     def note_refusal(self, code: str) -> None:
         """Count one answer with a problem."""
         self._refusals.labels(code).inc()
+
+    def note_failed_part(self) -> None:
+        """Count one part of a page that could not be drawn."""
+        self._failed_parts.inc()
+
+
+# The meters of the request that is answered, for what knows no request.
+current_meters: ContextVar[Meters | None] = ContextVar("current_meters", default=None)

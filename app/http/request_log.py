@@ -15,7 +15,7 @@ from fastapi import Request
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.http.meters import Meters
+from app.http.meters import Meters, current_meters
 
 log = structlog.get_logger(__name__)
 
@@ -79,6 +79,7 @@ class RequestLog:
             await send(message)
 
         began = time.perf_counter()
+        token = current_meters.set(self._meters)
         with structlog.contextvars.bound_contextvars(request_id=request_id):
             try:
                 await self._application(inner, receive, send_on)
@@ -86,6 +87,7 @@ class RequestLog:
                 status = 500 if status == CLIENT_LEFT else status
                 raise
             finally:
+                current_meters.reset(token)
                 seconds = time.perf_counter() - began
                 self._meters.note_request(method=method, route=template, status=status, seconds=seconds)
                 log.info("request", method=method, route=template, status=status, seconds=round(seconds, 4))

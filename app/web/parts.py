@@ -21,6 +21,7 @@ from markupsafe import Markup
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.errors import SamehereError
+from app.http.meters import current_meters
 
 log = structlog.get_logger(__name__)
 Parameters = ParamSpec("Parameters")
@@ -103,6 +104,9 @@ def draw_part(name: str, draw: Callable[[], Text], *, placeholder: Text, **ids: 
     except Exception:
         # One bad value must not take the page down.
         log.exception("page_part_failed", part=name, **{**_IDS.get(), **ids})
+        meters = current_meters.get()
+        if meters is not None:
+            meters.note_failed_part()
         failed = _FAILED.get()
         if failed is not None:
             failed.append(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal as signals
+from collections.abc import Sequence
 
 from app.intake.claim.claims import Check
 from app.intake.words.vocabulary import DTYPE
@@ -48,10 +49,13 @@ def judge_value(check: Check, result: Result) -> CheckResult:
     claimed = claimed_number(check)
     if claimed is None:
         return CheckResult.UNREACHED
-    in_place = any(equals_claimed(check, claimed, number) for number in numbers_in_place(check, result))
+    lines = _value_lines(check, result)
+    # A line that is printed again shows no other value.
+    once = list(dict.fromkeys(lines)) if check.position is None else lines
+    in_place = any(equals_claimed(check, claimed, number) for number in _in_place(check, once))
     if in_place or _is_exit_status(claimed, check, result):
         return CheckResult.MET
-    anywhere = [number for line in _value_lines(check, result) for number in numbers_of(line)]
+    anywhere = [number for line in once for number in numbers_of(line)]
     if check.position is None and any(equals_claimed(check, claimed, number) for number in anywhere):
         return CheckResult.UNREACHED
     return _other_or_unreached(bool(anywhere), result)
@@ -92,7 +96,10 @@ def equals_claimed(check: Check, claimed: Number, seen: Number) -> bool:
 
 def numbers_in_place(check: Check, result: Result) -> list[Number]:
     """The printed numbers that may be the claimed one: at the claimed position, else where a value stands."""
-    lines = _value_lines(check, result)
+    return _in_place(check, _value_lines(check, result))
+
+
+def _in_place(check: Check, lines: Sequence[str]) -> list[Number]:
     if check.position is None:
         return [number for line in lines for number in shown_numbers(line, check.label)]
     numbers = [number for line in lines for number in numbers_in(line)]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 
 # No letter, digit or dot touches a number, and it is no part of a version. A sign belongs to it, except
 # after an operand (`a-1`, `3-1`).
@@ -21,6 +23,8 @@ _LEAST_DIGITS = 3
 # Integers of this size and more stay int, up to the largest that a float can hold.
 _EXACT, _LARGEST = 2**53, 10**300
 _MOST_DIGITS = 300
+# The numbers of so many lines of at most so many characters are kept.
+_LINES, _SHORT = 4096, 400
 # Two values are near when they differ by less than this share of the larger.
 _NEAR = 1e-2
 
@@ -62,7 +66,17 @@ class Number:
 
 def numbers_in(text: str) -> list[Number]:
     """The numbers of a text, left to right."""
-    return [_number(text, match) for match in _NUMBER.finditer(text)]
+    return list(_numbers_of_line(text)) if len(text) <= _SHORT else list(_find_numbers(text))
+
+
+@lru_cache(maxsize=_LINES)
+def _numbers_of_line(line: str) -> tuple[Number, ...]:
+    """The numbers of a line. Judging looks at the same output several times, and outputs repeat lines."""
+    return tuple(_find_numbers(line))
+
+
+def _find_numbers(text: str) -> Iterator[Number]:
+    return (_number(text, match) for match in _NUMBER.finditer(text))
 
 
 def _number(text: str, match: re.Match[str]) -> Number:
@@ -108,9 +122,10 @@ def matches(claimed: Number, seen: Number) -> bool:
         return False
     if same_value(claimed.value, seen.value):
         return True
-    if not (math.isfinite(claimed.value) and math.isfinite(seen.value)) or not (
-        claimed.digits and seen.digits
-    ):
+    if not (math.isfinite(claimed.value) and math.isfinite(seen.value)):
+        return False
+    # Prints of one number with three digits or more are that near. Most numbers of an output are not.
+    if not near(claimed.value, seen.value) or not (claimed.digits and seen.digits):
         return False
     if math.copysign(1, claimed.value) != math.copysign(1, seen.value) or (claimed.whole and seen.whole):
         return False
