@@ -13,8 +13,8 @@ from worker.contract import ToolchainFacts
 from worker.toolchains.locking.lock import Lock
 
 MANIFEST_NAME = "samehere-toolchain.json"
-# Several names may lead to one build, so it has none of its own. Older versions stored an empty name, which is
-# no name any more.
+# Several names may lead to one build, so it has none of its own. Older versions stored an empty name, which
+# is no name any more.
 NAME_OF_BUILDS = "build"
 
 
