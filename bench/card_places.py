@@ -4,7 +4,7 @@
 
 An attempt imports torch and computes for a moment on the card. The comparison is the same script by hand: one
 at a time, and several at once that lock the card at their first touch of it. All ways take turns. On a
-machine without a card, `--stand-in` uses a harmless device node and lets each attempt have it for a while.
+machine without a card, a harmless device node stands for it, and each attempt has it for a while.
 """
 
 from __future__ import annotations
@@ -259,13 +259,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=300.0, help="no new round begins after this time")
-    parser.add_argument("--stand-in", action="store_true", help="use no card")
     parser.add_argument("--out", type=Path, default=Path("bench/results/card_places.json"))
     arguments = parser.parse_args()
     private_mounts.enter()
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
-        bench = Bench(Path(folder), stand_in=arguments.stand_in)
+        bench = Bench(Path(folder), stand_in=not find_gpus())
         measure(bench, rounds=arguments.rounds, seconds=arguments.seconds)
         result = {
             "at": datetime.now(tz=UTC).isoformat(timespec="seconds"),
