@@ -2,8 +2,10 @@
 
 Promises: reading raises nothing but InputError; it is linear in the length; no line of code comes from
 anywhere but the report, repairs aside; judging never fails, and never says `not_reproduced` if a counted
-attempt met the check. It ends with 1 on the first broken promise, and writes the report that shows it beside
-the seed.
+attempt met the check. An exhibit points at its text; what is read comes back whole as a claim as data; any
+stances and any data make a claim that can be judged, or are refused with the place.
+
+It ends with 1 on the first broken promise, and writes the report that shows it beside the seed.
 """
 
 from __future__ import annotations
@@ -15,10 +17,17 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from app.errors import InputError
-from app.intake.read import read
+from app.intake.claim.claims import MOST_READINGS, Check, Claim
+from app.intake.exhibit import Stance
+from app.intake.read import read, with_claim, with_corrected_stances
 from app.intake.reading import Reading
+from app.intake.text.thread import thread_of
+from app.intake.typed.check_forms import FORMS
+from app.intake.typed.claim_form import claim_form
+from app.intake.typed.typed_claim import claim_of_form, data_of_claim
 from app.judging.judgement import CheckResult, Verdict
 from app.judging.verdict.job import judge_job
 from app.limits import ReadLimits
@@ -64,6 +73,15 @@ OUTPUTS = (
     "\x00\n",
     "numpy 1 ms\nmine 2 ms\n",
 )
+
+
+NAMES = (*Check.model_fields, "type", "status", "line", "checks", "further", "subject")
+ODD_VALUES: tuple[Any, ...] = (
+    None, True, -1, 0, 10**30, 1.5, float("inf"), "", "x", "nan", "\x00", "\ud83d", "a" * 9_000,
+    [], {}, ["1"], [[]], ["cpu", "cuda"],
+    {"line": 1}, {"line": 10**9}, {"script": 9}, {"device": "cuda", "range": ">=2"}, {"version": "<<"},
+    *FORMS, *map(str, Stance), "expected", "bug", "repeats",
+)  # fmt: skip
 
 
 class BreachError(AssertionError):
@@ -200,6 +218,69 @@ def check_judging(reading: Reading, rng: random.Random) -> None:
         raise BreachError("the order of the attempts changes the judgement")
 
 
+def check_exhibits(text: str, reading: Reading) -> None:
+    """Hold the exhibits against the text, and send the claim back as data."""
+    ids = [each.id for each in reading.exhibits]
+    if len({*ids}) != len(ids):
+        raise BreachError("two exhibits have one name")
+    if thread_of(text) is None:
+        for each in reading.exhibits:
+            if not each.text or text[each.span.start : each.span.end] != each.text:
+                raise BreachError(f"exhibit {each.id} does not point at its text: {each.text[:200]!r}")
+    if len(reading.claim.further) >= MOST_READINGS:
+        raise BreachError(f"there are {len(reading.claim.further) + 1} readings")
+    back = sent_back(reading.claim)
+    if back != reading.claim and is_encodable(text):
+        raise BreachError("the claim as data comes back as another one")
+
+
+def is_encodable(text: str) -> bool:
+    """True if UTF-8 can write it: half of a surrogate pair can't be sent."""
+    return text.encode("utf-8", "replace").decode() == text
+
+
+def sent_back(claim: Claim) -> Claim:
+    try:
+        return claim_of_form(claim_form(json.loads(json.dumps(data_of_claim(claim)))))
+    except InputError as error:
+        raise BreachError(f"the claim that was read is refused as data: {error.message[:300]}") from error
+
+
+def check_corrections(text: str, reading: Reading, rng: random.Random) -> None:
+    """Give the exhibits other stances and the claim other data, and judge what comes of it."""
+    if reading.exhibits:
+        some = rng.sample(reading.exhibits, rng.randrange(1, min(4, len(reading.exhibits)) + 1))
+        stances = {each.id: str(rng.choice(list(Stance))) for each in some}
+        after, _ = with_corrected_stances(reading, stances, text=text, limits=LIMITS, who="fuzz")
+        if [each.text for each in after.exhibits] != [each.text for each in reading.exhibits]:
+            raise BreachError(f"{stances} changes what the exhibits say")
+        check_judging(after, rng)
+    data = odd_claim(rng, data_of_claim(reading.claim))
+    try:
+        after = with_claim(reading, json.dumps(data), text=text, limits=LIMITS)
+    except InputError as error:
+        if not (error.field or "").startswith("claim"):
+            raise BreachError(f"a refusal without its place: {error.message[:300]}") from error
+        return
+    check_judging(after, rng)
+
+
+def odd_claim(rng: random.Random, data: dict[str, Any]) -> dict[str, Any]:
+    """The data of a claim, with a few fields changed, added or dropped, and checks of other kinds."""
+    checks = [dict(each) for each in data["checks"]]
+    checks.extend(
+        {"kind": rng.choice([*FORMS]), rng.choice(NAMES): rng.choice(ODD_VALUES)}
+        for _ in range(rng.randrange(3))
+    )
+    for _ in range(rng.randrange(4)):
+        changed = rng.choice([data, *checks])
+        name = rng.choice([*changed, *NAMES])
+        if changed is not data or name != "checks":
+            changed[name] = rng.choice(ODD_VALUES)
+    further = [{"checks": rng.sample(checks, 1)} for _ in range(rng.randrange(5)) if checks]
+    return {**data, "checks": checks[: rng.randrange(len(checks) + 1)] or checks, "further": further}
+
+
 def attempt(rng: random.Random, number: int) -> Result:
     outcome = rng.choice([Outcome.COMPLETED] * 4 + list(Outcome))
     raised = (
@@ -247,6 +328,8 @@ def main() -> int:
             if reading is not None:
                 read_texts += 1
                 check_judging(reading, rng)
+                check_exhibits(text, reading)
+                check_corrections(text, reading, rng)
         except Exception as error:  # noqa: BLE001 - any failure is a breach
             path = Path(f"fuzz-{options.seed}-{number}.txt")
             path.write_text(text, encoding="utf-8", errors="surrogatepass")

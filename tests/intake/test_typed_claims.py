@@ -186,6 +186,11 @@ def test_words_in_braces_stay_words() -> None:
     assert read("print({})\n", claim='{"a": 1}').claim.checks[0].kind is CheckKind.OUTPUT
 
 
+def test_half_of_a_surrogate_pair_does_not_stop_a_claim_from_coming_back() -> None:
+    claim = Claim(checks=(Check(text="\ud83d 1", kind=CheckKind.OUTPUT, lines=("\ud83d 1",)),))
+    assert again(claim).checks[0].lines == ("\N{REPLACEMENT CHARACTER} 1",)
+
+
 def test_a_version_is_one_of_the_subject() -> None:
     data = {"subject": "numpy", "checks": [{"kind": "hang", "where": {"range": ">=2"}}]}
     assert claim_of_form(claim_form(data)).checks[0].where.package == "numpy"

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from judging_builders import CPU, CUDA, NO_CUDA, check, claim, differs, prints, raises, script
 
+from app.errors import InputError
 from app.intake.claim.claims import Check, CheckKind, Claim, Role, Where
 from app.intake.reading import Reading, Script
+from app.intake.typed.check_forms import FORMS
+from app.intake.typed.claim_form import claim_form
+from app.intake.typed.typed_claim import claim_of_form, with_scripts
 from app.judging.cause.random_draws import draws_on_device
 from app.judging.check.checks import judge_check
 from app.judging.comparison.comparison import compare
@@ -97,6 +102,47 @@ CHECKS = st.builds(
     side_lines=st.lists(TEXTS, max_size=3).map(tuple),
 )
 CLAIMS = st.builds(Claim, checks=st.lists(CHECKS, max_size=3).map(tuple), text=TEXTS)
+# Fields of all kinds of checks as data; those that a kind does not have are left out.
+FIELDS: dict[str, st.SearchStrategy[Any]] = {
+    "role": st.sampled_from(["bug", "expected", "detail"]),
+    "text": TEXTS,
+    "type": st.sampled_from(["RuntimeError", "a.B"]),
+    "message": TEXTS,
+    "status": st.integers(0, 3),
+    "signal": st.sampled_from(["SIGSEGV", "SIGABRT"]),
+    "lines": st.lists(TEXTS, min_size=1, max_size=3),
+    "number": st.sampled_from(["0.5", "nan", "-0.0", "1e400"]),
+    "label": st.sampled_from(["loss", "x"]),
+    "position": st.sampled_from(["first", "last"]),
+    "stream": st.sampled_from(["stdout", "stderr"]),
+    "occurrence": st.integers(1, 3),
+    "random": st.booleans(),
+    "tolerance": st.sampled_from([0.0, 0.1]),
+    "sides": st.sampled_from([["cpu", "cuda"], ["eager", "compiled"]]),
+    "where": st.sampled_from([{}, {"device": "cuda"}, {"package": "numpy", "range": ">=2"}]),
+    "at": st.just({"line": 1}),
+}
+NEEDED = {
+    "value": {"number"},
+    "output": {"lines"},
+    "exit_status": {"status"},
+    "exception": {"type"},
+    "differs": {"sides"},
+}
+
+
+@st.composite
+def typed_checks(draw: st.DrawFn) -> dict[str, Any]:
+    kind = draw(st.sampled_from(sorted(FORMS)))
+    names = [name for name in FIELDS if name in FORMS[kind].model_fields]
+    some = {name for name in names if name in NEEDED.get(kind, ()) or draw(st.booleans())}
+    return {"kind": kind, **{name: draw(FIELDS[name]) for name in names if name in some}}
+
+
+READINGS = st.fixed_dictionaries({"checks": st.lists(typed_checks(), min_size=1, max_size=3)})
+TYPED = st.builds(
+    lambda first, further: {**first, "further": further}, READINGS, st.lists(READINGS, max_size=3)
+)
 SCRIPTS = st.sampled_from([script(), script(gpus=1), script("x = (", unseeded=True)])
 TROUBLE = RESULTS.flatmap(
     lambda made: st.sampled_from([Outcome.LOST, Outcome.CANCELLED, Outcome.SETUP_FAILED]).map(
@@ -164,6 +210,56 @@ def test_never_is_not_said_where_a_cold_attempt_met_the_claim(
     for told_check in told.having(Role.BUG):
         found = [judge_check(told_check, made, expected=(), script=code, target=target) for made in cold]  # type: ignore[arg-type]
         assert CheckResult.MET not in {finding.result for finding in found}
+
+
+@settings(max_examples=60)
+@given(CLAIMS, st.lists(CLAIMS, min_size=1, max_size=3), SCRIPTS, TARGETS, SERIES)
+def test_a_reading_more_makes_no_no_of_what_was_none(
+    told: Claim, others: list[Claim], code: Script, target: object, results: list[Result]
+) -> None:
+    """Neither an unrelated exhibit, which can add a reading only, nor any other reading."""
+    alone = _run_verdict(told, code, target, results)
+    several = _run_verdict(told.model_copy(update={"further": tuple(others)}), code, target, results)
+    if Verdict.NOT_REPRODUCED in {alone, several}:
+        assert several in {alone, Verdict.OBSERVED}
+
+
+@settings(max_examples=100)
+@given(PLAIN, CHECKS, SCRIPTS, TARGETS, SERIES)
+def test_an_unrelated_detail_never_makes_a_no(
+    told: Claim, unrelated: Check, code: Script, target: object, results: list[Result]
+) -> None:
+    detail = unrelated.model_copy(update={"role": Role.DETAIL})
+    alone = _run_verdict(told, code, target, results)
+    together = _run_verdict(told.model_copy(update={"checks": (*told.checks, detail)}), code, target, results)
+    assert together is not Verdict.NOT_REPRODUCED or alone is Verdict.NOT_REPRODUCED
+
+
+@settings(max_examples=100)
+@given(TYPED, SCRIPTS, TARGETS, SERIES)
+def test_judging_is_total_for_typed_claims(
+    data: dict[str, Any], code: Script, target: object, results: list[Result]
+) -> None:
+    try:
+        typed = with_scripts(claim_of_form(claim_form(data)), [code])
+    except InputError as error:
+        refused = error
+    else:
+        assert _run_verdict(typed, code, target, results) is not None
+        return
+    assert (refused.field or "").startswith("claim")
+
+
+def _run_verdict(told: Claim, code: Script, target: object, results: list[Result]) -> Verdict | None:
+    judgement = judge_job(told, code, target, results)  # type: ignore[arg-type]
+    cell = JudgedCell(
+        job_id="j",
+        script=code.digest,
+        target=target,  # type: ignore[arg-type]
+        judgement=judgement,
+        results=tuple(results),
+    )
+    return judge_run(Reading(scripts=(code,), claim=told), [cell]).verdict
 
 
 COMPARABLE = RESULTS.filter(

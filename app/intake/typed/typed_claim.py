@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from app.intake.typed.claim_form import ClaimForm, ReadingForm, form_in_text, re
 
 # Fields with another name in the data than in a check.
 _NAMES = {"type": "exception_type", "status": "exit_status"}
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _SHARED = frozenset({"kind", "text", "role", "where", "over", "at"})
 
 
@@ -50,11 +52,23 @@ def with_scripts(claim: Claim, scripts: Sequence[Script]) -> Claim:
 
 
 def data_of_claim(claim: Claim) -> dict[str, Any]:
-    """A claim as data. Fields without a value are left out."""
+    """A claim as data. Fields without a value are left out.
+
+    Half of a surrogate pair, which no JSON can send, becomes a replacement character.
+    """
     data = _data(claim)
     if claim.further:
         data["further"] = [_data(one) for one in claim.further]
-    return data
+    encodable: dict[str, Any] = _encodable(data)
+    return encodable
+
+
+def _encodable(data: Any) -> Any:
+    if isinstance(data, str):
+        return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", data)
+    if isinstance(data, list):
+        return [_encodable(each) for each in data]
+    return {name: _encodable(each) for name, each in data.items()} if isinstance(data, dict) else data
 
 
 def data_of_check(check: Check) -> dict[str, Any]:
