@@ -9,8 +9,8 @@ from app.intake.claim.claim_text import cut, lines_in, output_check, sentences_i
 from app.intake.claim.claims import Check, CheckKind, Role
 from app.intake.claim.missing_errors import expected_error
 from app.intake.claim.phrases import expected_check, literal_check
-from app.intake.claim.value_mentions import find_mentions
-from app.intake.words.vocabulary import FLAGS, LITERAL, MODALS, NUMBER, SHOW, any_of, strip_quotes
+from app.intake.claim.value_mentions import find_mentions, lone_expected_value
+from app.intake.words.vocabulary import FLAGS, LITERAL, MODALS, NUMBER, SHOW, any_of, is_number, strip_quotes
 
 _MOST_SENTENCES = 200
 _MOST_LINE = 2_000
@@ -57,6 +57,12 @@ _NO_SUCH_VALUE = re.compile(
 _LITERALS = re.compile(rf"(?<![\w.])(?:True|False|None|{NUMBER})", FLAGS)
 _TEXT_LINE = re.compile(r"(?<!\w)'([^'\n]{1,200})'")
 _LITERAL_OF_A_LINE = re.compile(rf"(?:{LITERAL}|,| )+", FLAGS)
+_OF_A_ROW = re.compile(
+    rf"(?:\w\[(?P<index>\d{{1,6}})(?:, ?\d{{1,6}})?\]"
+    rf"|\b(?:row|index|entry|element|zeile|ligne|fila|riga|строка|第) ?(?P<row>\d{{1,6}}))(?: ?行)?`?(?: of [\w ]{{1,30}})? {{1,2}}"
+    rf"{_SHOULD} {{1,2}}`?(?P<expected>{NUMBER})",
+    FLAGS,
+)
 _PLACES = {"first": 0, "second": 1, "third": 2, "last": -1}
 _TICKS = re.compile(r"`([^`\n]{1,200})`")
 
@@ -77,9 +83,10 @@ def find_expected_elsewhere(checks: Sequence[Check], texts: Sequence[str]) -> li
     if bug.kind is not CheckKind.OUTPUT:
         return []
     expected = (
-        _lone_value(texts)
+        (_lone_value(texts) or _only_right_value(bug.lines[0], texts))
         if len(bug.lines) == 1
         else _one_line(bug.lines, texts)
+        or _of_a_row(bug.lines, texts)
         or _all_lines(bug.lines, texts)
         or _same_words(bug.lines, texts)
         or _each_line(bug.lines, texts)
@@ -126,6 +133,22 @@ def _lone_value(texts: Sequence[str]) -> Check | None:
         ),
         None,
     )
+
+
+def _only_right_value(line: str, texts: Sequence[str]) -> Check | None:
+    """The one value that sentences of the report call right, of the kind that the printed line shows."""
+    values: dict[str, str] = {}
+    for text in texts:
+        for sentence in sentences_in(_NO_SUCH_VALUE.sub(" ", text))[:_MOST_SENTENCES]:
+            value = lone_expected_value(sentence[:_MOST_LINE])
+            if value is not None:
+                values[strip_quotes(value)] = cut(sentence)
+    printed = _LITERALS.findall(line)
+    if len(values) != 1 or not printed:
+        return None
+    ((value, sentence),) = values.items()
+    is_alike = _LITERALS.fullmatch(value) and {is_number(value)} == {is_number(each) for each in printed[-1:]}
+    return literal_check(value, sentence, Role.EXPECTED) if is_alike and value not in printed else None
 
 
 def _one_line(lines: Sequence[str], texts: Sequence[str]) -> Check | None:
@@ -206,6 +229,24 @@ def _twin(lines: Sequence[str], texts: Sequence[str]) -> Check | None:
     right = [line for line in lines if value in _LITERALS.findall(line)]
     same_form = len({_LITERALS.sub(" ", line) for line in lines}) == 1
     return output_check([right[0], right[0]], role=Role.EXPECTED) if len(right) == 1 and same_form else None
+
+
+def _of_a_row(lines: Sequence[str], texts: Sequence[str]) -> Check | None:
+    """Read `out.iloc[5,0] should be 0.551`: the printed table, with the last number of row 5 replaced."""
+    for text in texts:
+        for sentence in sentences_in(text)[:_MOST_SENTENCES]:
+            match = _OF_A_ROW.search(sentence[:_MOST_LINE])
+            if match is None:
+                continue
+            row = match["index"] or match["row"]
+            places = [at for at, line in enumerate(lines) if len(line.split()) > 1 and line.split()[0] == row]
+            if len(places) == 1 and (numbers := list(_LITERALS.finditer(lines[places[0]]))):
+                line, last = lines[places[0]], numbers[-1]
+                mended = f"{line[: last.start()]}{match['expected']}{line[last.end() :]}"
+                return output_check(
+                    [*lines[: places[0]], mended, *lines[places[0] + 1 :]], role=Role.EXPECTED
+                )
+    return None
 
 
 def _all_lines(lines: Sequence[str], texts: Sequence[str]) -> Check | None:

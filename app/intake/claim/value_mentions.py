@@ -187,7 +187,9 @@ def lone_expected_value(text: str) -> str | None:
     expected = {strip_quotes(each.value): each.value for each in mentions}
     return (
         next(iter(expected.values()))
-        if len(expected) == 1 and all(each.expected for each in mentions)
+        if len(expected) == 1
+        and any(each.expected for each in mentions)
+        and all(each.expected is not False for each in mentions)
         else None
     )
 

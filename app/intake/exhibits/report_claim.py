@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 
+from app.intake.claim.assertions import asserted_checks
 from app.intake.claim.claim_text import (
     MOST_LINES_OF_OUTPUT,
     crash_check,
@@ -16,6 +17,7 @@ from app.intake.claim.claim_text import (
     statements,
 )
 from app.intake.claim.claims import MOST_READINGS, Check, CheckKind, Claim, Role, Where
+from app.intake.claim.commented_errors import commented_errors
 from app.intake.claim.comments import comment_claim, commented_outputs
 from app.intake.claim.expected_elsewhere import find_expected_elsewhere
 from app.intake.claim.named_errors import own_message
@@ -144,7 +146,9 @@ def _readings(
         (Source.OUTPUT, lambda: machine_checks(usual, texts)),
         (Source.OUTPUT, lambda: _checks_of_repeated_runs(usual)),
         (Source.OUTPUT, lambda: _checks_of_sides(usual, several=several)),
+        (Source.FAILURE, lambda: asserted_checks([part.text for part in prose], main)),
         (Source.WORDS, lambda: _comment_checks(main)),
+        (Source.FAILURE, lambda: commented_errors(main)),
         (Source.WORDS, lambda: inline_checks(parts, main)),
         (Source.OUTPUT, lambda: _output_checks([part for part in usual if not _only_times(part)], main)),
         (Source.WORDS, lambda: statements([*texts, joined])),
@@ -355,17 +359,27 @@ def _comment_checks(main: str) -> list[Check]:
     return [bug, output_check(right, role=Role.EXPECTED)] if is_other else [bug]
 
 
+def _expected_output(part: Part, lines: Sequence[str]) -> list[Check]:
+    """The output that is right. The words of an error differ between versions, its type doesn't."""
+    start = next((at for at, line in enumerate(lines) if "Traceback (most recent call last)" in line), None)
+    error = exception_claim(part.text)[:1] if start is not None else []
+    if start is None or not error:
+        return [output_check(lines, role=Role.EXPECTED)]
+    printed = [output_check(lines[:start], role=Role.EXPECTED)] if start else []
+    return [*printed, error[0].model_copy(update={"role": Role.EXPECTED, "message": ""})]
+
+
 def _output_checks(outputs: Sequence[Part], main: str) -> list[Check]:
     """Checks of literal output. The first block that shows any is the bug."""
     seen: list[Check] = []
-    expected: list[Check] = []
+    expected: list[list[Check]] = []
     warnings: list[Check] = []
     for part in outputs:
         lines = lines_of(part)
         if not lines or len(lines) > MOST_LINES_OF_OUTPUT or not reads_as_output(part, main):
             continue
         if part.expected or part.elsewhere or says_it_works(part.before):
-            expected.append(output_check(lines, role=Role.EXPECTED))
+            expected.append(_expected_output(part, lines))
             continue
         device = device_of(part.introduction)
         where = newest_place(part.version).model_copy(update={"device": device})
@@ -374,4 +388,4 @@ def _output_checks(outputs: Sequence[Part], main: str) -> list[Check]:
     if not seen:
         return []
     details = [check.model_copy(update={"role": Role.DETAIL}) for check in seen[1:3]]
-    return [seen[0], *expected[:1], *details, *warnings[:_MOST_WARNINGS]]
+    return [seen[0], *(expected[0] if expected else ()), *details, *warnings[:_MOST_WARNINGS]]

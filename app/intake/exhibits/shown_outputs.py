@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from app.intake.claim.claim_text import sides_checks
 from app.intake.claim.stated_place import version_named
+from app.intake.code.printed_texts import is_print_of, printed_texts
 from app.intake.exhibits.shown_warnings import split_warnings
 from app.intake.snippets.output_marks import without_common_sign
 from app.intake.snippets.parts import Part, PartKind, is_expectation_heading
@@ -74,6 +75,7 @@ def shown_outputs(parts: Sequence[Part]) -> list[Part]:
     outputs: list[Part] = []
     introduction, of_control = "", False
     several = sum(part.kind == PartKind.CODE for part in parts) > 1
+    texts = printed_texts([part.text for part in parts if part.kind == PartKind.CODE])
     for part in parts:
         if part.kind == PartKind.CODE:
             introduction = part.before
@@ -86,7 +88,7 @@ def shown_outputs(parts: Sequence[Part]) -> list[Part]:
             placed = replace(part, elsewhere=elsewhere)
             outputs.append(placed if part.before else _with_introduction(placed, introduction))
         elif part.kind == PartKind.PROSE:
-            outputs += [_with_introduction(output, introduction) for output in _output_in_prose(part)]
+            outputs += [_with_introduction(output, introduction) for output in _output_in_prose(part, texts)]
     return _older_versions_elsewhere(outputs)
 
 
@@ -117,6 +119,9 @@ def reads_as_output(part: Part, main: str) -> bool:
     lines = lines_of(part)
     if any(map(is_printed_line, lines)):
         return True
+    texts = printed_texts([main])
+    if lines and all(is_print_of(line, texts) for line in lines):
+        return True
     caption = part.before.strip().rpartition("\n")[2] or part.heading
     if _PRINTS.search(caption[-_MOST_CAPTION:]):
         return True
@@ -134,7 +139,7 @@ def _with_introduction(part: Part, before: str) -> Part:
     return replace(part, before=part.before or before)
 
 
-def _output_in_prose(part: Part) -> list[Part]:
+def _output_in_prose(part: Part, texts: Sequence[str]) -> list[Part]:
     text = without_common_sign(part.text)
     lines = [line for line in text.split("\n") if not _MENTIONS.match(line)]
     text = "\n".join(lines)
@@ -142,7 +147,7 @@ def _output_in_prose(part: Part) -> list[Part]:
         return [Part(PartKind.OUTPUT, text, part.heading)]
     values = [match[1] for line in lines for match in [_GIVES.match(line[:2000])] if match]
     printed_values = [line for line in values if "`" not in line and is_printed_line(line)]
-    printed_values = printed_values or _quoted_lines([line for line in lines if line.strip()])
+    printed_values = printed_values or _quoted_lines([line for line in lines if line.strip()], texts)
     if printed_values:
         return [Part(PartKind.OUTPUT, "\n".join(printed_values), part.heading)]
     if output := _output_below_caption(part, [line.strip() for line in lines if line.strip()]):
@@ -163,11 +168,12 @@ def _heading_of_bare_lines(part: Part, lines: Sequence[str]) -> str | None:
     return part.heading if _OUTPUT_HEADING.search(part.heading) else None
 
 
-def _quoted_lines(lines: Sequence[str]) -> list[str]:
+def _quoted_lines(lines: Sequence[str], texts: Sequence[str]) -> list[str]:
     """The printed lines of a paragraph that holds nothing but lines between backticks."""
     matches = [_QUOTED_LINE.match(line) for line in lines]
     values = [match[1] for match in matches if match]
-    return values if len(values) == len(lines) and all(map(is_printed_line, values)) else []
+    are_printed = all(is_printed_line(value) or is_print_of(value, texts) for value in values)
+    return values if len(values) == len(lines) and are_printed else []
 
 
 def _output_below_caption(part: Part, lines: Sequence[str]) -> Part | None:

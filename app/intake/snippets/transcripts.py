@@ -86,7 +86,8 @@ DISPLAY = '__import__("sys").displayhook('
 def take_apart(text: str) -> Piece:
     """The code, output and shell commands of a block. In doubt, a line is output."""
     lines = text.split("\n")
-    if any(_PROMPT.match(line.lstrip()) for line in lines[:_MOST_LINES]):
+    # `...` alone may stand for lines that were left out.
+    if any(line.lstrip().startswith(">>>") and _PROMPT.match(line.lstrip()) for line in lines[:_MOST_LINES]):
         return _with_prompt_as_mark(lines) or _prompts(
             [line.lstrip() if _PROMPT.match(line.lstrip()) else line for line in lines]
         )

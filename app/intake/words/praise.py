@@ -49,6 +49,16 @@ _OF_ONE_LINE = re.compile(
 )
 
 
+# `First order is fine, the second derivative is not`: one thing works, and another does not.
+_BUT_NOT = re.compile(
+    r"(?:[,;:–—]|\b(?:and|while|whereas|yet)) (?:[\w`-][\w'’`.-]{0,40} ){1,6}?"
+    r"(?:(?:is|are|was|were|do|does|did|can)(?: not\b|n['’]t\b)"
+    r"|cannot\b|never\b|nicht\b|n['’]est pas\b|ne \w{1,12} pas\b|no (?:funciona|es|va)\b)"
+    r"[^.;,\n]{0,20}(?:[.;,:!]|$)",
+    re.IGNORECASE,
+)
+
+
 def speaks_of_another_place(text: str) -> bool:
     """True if the words say that it works in another version or on another machine."""
     return WORKS.search(text) is not None and _OTHER_PLACE.search(text) is not None
@@ -64,5 +74,8 @@ def tells_the_past(text: str) -> bool:
 def is_only_praise(text: str) -> bool:
     """True if the words praise something, and name nothing that is wrong or right in one line only."""
     return (
-        WORKS.search(text) is not None and WRONGLY.search(text) is None and _OF_ONE_LINE.search(text) is None
+        WORKS.search(text) is not None
+        and WRONGLY.search(text) is None
+        and _OF_ONE_LINE.search(text) is None
+        and _BUT_NOT.search(text) is None
     )

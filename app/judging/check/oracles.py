@@ -23,7 +23,14 @@ OWN_CHECK = "own_check"
 
 _CONSTANT = re.compile(r"(?<![\w.])(?:np\.)?(?P<value>True|False)_?(?!\w)")
 _OPPOSITE = {"True": "False", "False": "True"}
+# A script asks with one of these whether its result is the right one.
+_RIGHTNESS = re.compile(
+    r"\b(?:correct|right|equal|equals|same|match(?:es)?|allclose|close|ok|okay|valid|identical|agrees?|pass(?:ed|es)?"
+    r"|richtig|korrekt|gleich|stimmt|correcte?|égal|igual)\b"
+)
 _MOST_LINES = 400
+_MOST_CHARACTERS = 2_000
+_MOST_WORDS = 2
 _CLOSE = 1e-6
 
 
@@ -34,7 +41,7 @@ def gone(check: Check, stdout: str) -> str | None:
     lines = [line for line in stdout.splitlines() if line.strip()][:_MOST_LINES]
     if not lines or check.kind is not CheckKind.OUTPUT or not check.lines:
         return None
-    if _has_flipped(check, lines) or _block_has_flipped(check, lines):
+    if _has_flipped(check, lines) or _block_has_flipped(check, lines) or _all_are_right(check, lines):
         return ANSWER_FLIPPED
     if _counts_nothing(check, lines):
         return NO_DIFFERENCES
@@ -77,7 +84,32 @@ def shows_replaced_line(check: Check, expected: Check, stdout: str) -> bool:
         for one, seen in zip(claimed, lines, strict=True)
         if _form(one) != _form(seen) or not _equal(one, seen)
     ]
-    return len(changed) == 1 and _form(changed[0]) == _form(right) and _equal(right, changed[0])
+    if len(changed) != 1:
+        return False
+    if _form(changed[0]) == _form(right):
+        return _equal(right, changed[0])
+    # In a row of a table, `should be 0.551` is about the one number that changed.
+    return _is_one_number_replaced(claimed, lines, right)
+
+
+def _is_one_number_replaced(
+    claimed: Sequence[Sequence[Token]], lines: Sequence[Sequence[Token]], right: Sequence[Token]
+) -> bool:
+    pairs = [
+        (one, other)
+        for row, seen in zip(claimed, lines, strict=True)
+        if _form(row) == _form(seen)
+        for one, other in zip(row, seen, strict=True)
+        if isinstance(one, Number) and isinstance(other, Number) and not matches(one, other)
+    ]
+    if len(pairs) != 1 or len(right) != 1 or not all(map(_has_same_form, claimed, lines)):
+        return False
+    (_, now), number = pairs[0], right[0]
+    return isinstance(number, Number) and matches(number, now)
+
+
+def _has_same_form(one: Sequence[Token], other: Sequence[Token]) -> bool:
+    return _form(one) == _form(other)
 
 
 def _has_flipped(check: Check, lines: Sequence[str]) -> bool:
@@ -125,6 +157,36 @@ def _block_has_flipped(check: Check, lines: Sequence[str]) -> bool:
             if isinstance(number, Number)
         )
     )
+
+
+def _all_are_right(check: Check, lines: Sequence[str]) -> bool:
+    """Whether answers to `is correct?` that were False are all True now, in as many lines of the same words.
+
+    Other answers of these lines may change: they are about the wrong value.
+    """
+    claimed = [line for line in check.lines if line.strip()]
+    before = [_answers(line) for line in claimed]
+    labels = {label for answers in before for label, value in answers if value == "False"}
+    labels = {label for label in labels if _RIGHTNESS.search(label)}
+    if len(labels) != 1 or len(claimed) < 2:
+        return False
+    (label,) = labels
+    now = [line for line in lines if any(name == label for name, _ in _answers(line))]
+    forms = [_answer_form(line) for line in claimed]
+    return [_answer_form(line) for line in now] == forms and all(
+        value == "True" for line in now for name, value in _answers(line) if name == label
+    )
+
+
+def _answers(line: str) -> list[tuple[str, str]]:
+    """The answers True and False of a line, each with the words before it."""
+    answers: list[tuple[str, str]] = []
+    after = 0
+    for match in _CONSTANT.finditer(line[:_MOST_CHARACTERS]):
+        words = [token for token in tokens_of(line[after : match.start()]) if isinstance(token, str)]
+        answers.append((" ".join(words[-_MOST_WORDS:]).casefold(), match["value"]))
+        after = match.end()
+    return answers
 
 
 def _answer_form(line: str) -> tuple[str | None, ...]:
@@ -193,7 +255,7 @@ def _form(tokens: Sequence[Token]) -> tuple[str | None, ...]:
 
 
 def _equal(claimed: Sequence[Token], seen: Sequence[Token]) -> bool:
-    return all(
+    return len(claimed) == len(seen) and all(
         matches(one, other) if isinstance(one, Number) and isinstance(other, Number) else one == other
         for one, other in zip(claimed, seen, strict=True)
     )

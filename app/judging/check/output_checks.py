@@ -19,6 +19,7 @@ from worker.contract import Outcome, Result
 
 # Lines of tracebacks and of warnings.
 _LINE_OF_CODE = re.compile(r"\.py:\d+\b|\bline \d+, in\b|^\s|\w(?:Error|Exception|Warning)\b")
+_TRACEBACK = "Traceback (most recent call last)"
 _SIGNAL_NUMBERS = {each.name: each.value for each in signals.Signals}
 _STATUS_WORDS = re.compile(r"\b(?:returns?|returned|exits?|exited|status|code)\b", re.IGNORECASE)
 
@@ -146,10 +147,21 @@ def _value_lines(check: Check, result: Result) -> list[str]:
     lines = _lines_of_device(check, stdout).splitlines()
     if not stdout.strip():
         # Logs go to stderr. There, warnings and tracebacks hold line numbers, which are no values.
-        lines = [
-            line for line in result.observation.stderr.splitlines() if _LINE_OF_CODE.search(line) is None
-        ]
+        # The message of the error that ended the script says nothing about a value.
+        logs = result.observation.stderr
+        logs = logs.partition(_TRACEBACK)[0] if _failed_otherwise(result) else logs
+        lines = [line for line in logs.splitlines() if _LINE_OF_CODE.search(line) is None]
     return lines_with(check.label, lines)
+
+
+def _failed_otherwise(result: Result) -> bool:
+    """Whether an error that is no failed assertion ended it. An assertion may show the value."""
+    exception = result.observation.exception
+    return (
+        result.outcome is Outcome.RAISED
+        and exception is not None
+        and exception.type != AssertionError.__name__
+    )
 
 
 def _is_exit_status(claimed: Number, check: Check, result: Result) -> bool:

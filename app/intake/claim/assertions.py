@@ -1,0 +1,87 @@
+"""Reads reports whose script asserts what is wrong: the bug is that its assertion holds."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+
+from app.intake.claim.claims import Check, CheckKind, Role
+from app.intake.code.syntax import normalise, tree_of
+from app.intake.words.languages import in_english
+from app.intake.words.vocabulary import FLAGS, MODALS, any_of
+
+_SHOULD = any_of(MODALS, "would have to")
+_ASSERT = r"assert(?:ion|ions|s)?(?: statements?)?"
+# `the assertion passes, but it should not`, `the assert holds although it should fail`.
+_PASSES_WRONGLY = re.compile(
+    rf"\b{_ASSERT}\b[^.\n]{{0,40}}?\b(?:pass(?:es)?|holds?|succeeds?|goes through|is true|works)\b"
+    rf"[^.\n]{{0,40}}?\b{_SHOULD}(?:n['’]t| not| fail\b| raise\b)",
+    FLAGS,
+)
+# `assert x == 2` that is wanted: `I'd like that `assert …` goes through`.
+_INLINE = re.compile(r"`(assert [^`\n]{3,300})`")
+_WANTED = re.compile(
+    rf"\b(?:{_SHOULD}|expect\w*|want\w*|like|correct|right|ought|desired|hope\w*|instead)\b", FLAGS
+)
+# In a comment beside the assertion.
+_COMMENT = re.compile(
+    rf"(?:pass(?:es)?|holds?|succeeds?|true|ok|works)\b.{{0,40}}\b(?:{_SHOULD}|but)\b.{{0,20}}\b(?:not|n['’]t|fail|false)"
+    rf"|{_SHOULD}(?: not|n['’]t) (?:pass|hold|be true|succeed)|{_SHOULD} fail\b",
+    FLAGS,
+)
+_MOST = 400
+
+
+def asserted_checks(texts: Sequence[str], main: str) -> list[Check]:
+    """The check that the script's last assertion holds, if the report says that another one should hold."""
+    tree = tree_of(normalise(main))
+    asserts = [each for each in tree.body if isinstance(each, ast.Assert)] if tree else []
+    if not asserts or (tree and any(isinstance(node, ast.Try) for node in tree.body)):
+        return []
+    lines = normalise(main).split("\n")
+    for statement in asserts:
+        comment = lines[(statement.end_lineno or 1) - 1].partition("#")[2]
+        if comment and _COMMENT.search(in_english(comment[:_MOST])):
+            return _holds(ast.unparse(statement))
+    if len(asserts) > 1:
+        return []
+    own = asserts[0].test
+    for text in texts:
+        for line in text.split("\n"):
+            if _PASSES_WRONGLY.search(line[:_MOST]):
+                return _holds(line[:_MOST])
+            match = _INLINE.search(line)
+            if match and _WANTED.search(line[:_MOST]) and _is_opposite(own, match[1]):
+                return _holds(line[:_MOST])
+    return []
+
+
+def _holds(text: str) -> list[Check]:
+    """That an AssertionError is missing, and that it should be there."""
+    return [
+        Check(text=text, kind=CheckKind.NO_ERROR, exception_type="AssertionError"),
+        Check(text=text, kind=CheckKind.EXCEPTION, role=Role.EXPECTED, exception_type="AssertionError"),
+    ]
+
+
+def _is_opposite(own: ast.expr, text: str) -> bool:
+    """Whether both can't hold: equal left sides and other right sides, or `==` and `!=` of the same sides."""
+    tree = tree_of(text)
+    other = tree.body[0].test if tree and tree.body and isinstance(tree.body[0], ast.Assert) else None
+    if not isinstance(own, ast.Compare) or not isinstance(other, ast.Compare):
+        return isinstance(other, ast.UnaryOp) and isinstance(other.op, ast.Not) and _same(other.operand, own)
+    if len(own.ops) != 1 or len(other.ops) != 1 or not _same(own.left, other.left):
+        return False
+    same_right = _same(own.comparators[0], other.comparators[0])
+    kinds = {type(own.ops[0]), type(other.ops[0])}
+    if same_right:
+        return kinds in ({ast.Eq, ast.NotEq}, {ast.Is, ast.IsNot}, {ast.In, ast.NotIn})
+    constants = isinstance(own.comparators[0], ast.Constant) and isinstance(
+        other.comparators[0], ast.Constant
+    )
+    return constants and kinds <= {ast.Eq, ast.Is}
+
+
+def _same(one: ast.expr, other: ast.expr) -> bool:
+    return ast.dump(one) == ast.dump(other)

@@ -1,0 +1,155 @@
+"""Reads comments of a script that say which error a statement raises: `# it raises ValueError: bad`."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+
+from app.intake.claim.claims import Check, CheckKind, Role
+from app.intake.claim.named_errors import own_message
+from app.intake.code.syntax import normalise, tree_of
+from app.intake.words.languages import in_english
+from app.intake.words.praise import WORKS
+from app.intake.words.vocabulary import FLAGS, MODALS, TYPE, any_of
+
+_ERROR = re.compile(rf"(?<![\w.])(?P<type>{TYPE})(?!\w)(?P<message>[:：][ \t]*\S.*|[.!]?$)")
+# The only words that may stand before the name. With others, the comment could be about anything.
+_RAISES = frozenset(
+    (
+        *(
+            "but",
+            "this",
+            "that",
+            "it",
+            "here",
+            "which",
+            "now",
+            "line",
+            "call",
+            "next",
+            "with",
+            "a",
+            "an",
+            "the",
+        ),
+        *(
+            "fails",
+            "fail",
+            "failed",
+            "crashes",
+            "crash",
+            "actual",
+            "actually",
+            "currently",
+            "still",
+            "always",
+        ),
+        *("get", "got", "gives", "give", "gave", "raises", "raise", "raised", "throws", "throw", "prints"),
+        *(
+            "error",
+            "message",
+            "output",
+            "result",
+            "is",
+            "i",
+            "we",
+            "wrong",
+            "bug",
+            "not",
+            "ok",
+            "boom",
+            "oops",
+        ),
+        *("=", "=>", "==>", "-", "->", "-->", "→", "✗", "❌"),
+        *(
+            "es",
+            "kommt",
+            "wirft",
+            "gibt",
+            "hier",
+            "fehler",
+            "da",
+            "das",
+            "dies",
+            "ergibt",
+            "lève",
+            "lance",
+            "ici",
+        ),
+        *("erreur", "lanza", "falla", "un", "aquí", "solleva", "вызывает", "报错", "抛出", "这里", "出错"),
+    )
+)
+_WORD = re.compile(r"[^\s:：,!.]+")
+_MOST_WORDS = 8
+_SHOULD_RAISE = re.compile(
+    rf"\b(?:{any_of(MODALS)}|expect\w*|want\w*|sollte?|müsste|erwartet\w*|devrait|attendu|debería|esperad[oa]"
+    r"|должн\w+|ought)\b|应该|期望|预期|期待",
+    FLAGS,
+)
+_ELSEWHERE = re.compile(
+    r"\b(?:used to|previously|formerly|before|earlier|früher|vorher|avant|antes|until|if|when|wenn"
+    r"|unless|no longer|never|catches|caught|in Ordnung|stimmt|richtig)\b|\d\.\d",
+    FLAGS,
+)
+_MOST_COMMENTS = 400
+_MOST_COMMENT = 500
+
+
+def commented_errors(script: str) -> list[Check]:
+    """The error that comments say is raised, and the one that should be. Empty for several raised ones."""
+    text = normalise(script)
+    tree = tree_of(text)
+    if tree is None or any(isinstance(node, ast.Try) for node in tree.body):
+        return []
+    bugs: dict[tuple[str, str], Check] = {}
+    expected: dict[tuple[str, str], Check] = {}
+    for comment in _comments(text):
+        match = _ERROR.search(comment)
+        if match is None:
+            continue
+        before = comment[: match.start()].strip()
+        role = _role_of(before)
+        if role is None:
+            continue
+        name = match["type"].rsplit(".", 1)[-1]
+        message = own_message(match["message"].lstrip(":：").strip(" \t.!"))
+        check = Check(
+            text=comment[:300], kind=CheckKind.EXCEPTION, role=role, exception_type=name, message=message
+        )
+        (bugs if role is Role.BUG else expected)[name, message] = check
+    if len(bugs) != 1:
+        return []
+    others = [check for key, check in expected.items() if key not in bugs]
+    return [*bugs.values(), *(others if len(others) == 1 else [])]
+
+
+def _role_of(before: str) -> Role | None:
+    """BUG for an error that is raised, EXPECTED for one that should be, None where the words don't tell."""
+    english = in_english(before)
+    if _SHOULD_RAISE.search(before) or _SHOULD_RAISE.search(english):
+        return None if _ELSEWHERE.search(before) else Role.EXPECTED
+    if _ELSEWHERE.search(before) or WORKS.search(english):
+        return None
+    return Role.BUG if _only_says_so(before) or _only_says_so(english) else None
+
+
+def _only_says_so(words: str) -> bool:
+    each = [word.casefold() for word in _WORD.findall(words)]
+    return len(each) <= _MOST_WORDS and _RAISES.issuperset(each)
+
+
+def _comments(text: str) -> Iterator[str]:
+    """The comments outside of functions and classes, each without its signs."""
+    count = 0
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.COMMENT and count < _MOST_COMMENTS:
+                count += 1
+                # An indented comment belongs to a block that may not run.
+                if token.start[1] == 0 or token.line[: token.start[1]].strip():
+                    yield token.string.lstrip("#! ").strip()[:_MOST_COMMENT]
+    except (tokenize.TokenError, IndentationError, SyntaxError):
+        return
