@@ -24,9 +24,15 @@ def verdict(report: str, stdout: str, **seen: Any) -> Verdict | None:
     return judge_job(reading.claim, reading.scripts[0], CPU, several(3, stdout, **seen)).verdict
 
 
-ASSERTS = "# It is object now\n\n```python\nimport numpy as np\na = np.array([1])\n" + (
-    "assert a.dtype == 'object'{}\n```\n\n"
-)
+ASSERTS = """# It is object now
+
+```python
+import numpy as np
+a = np.array([1])
+assert a.dtype == 'object'{}
+```
+
+"""
 FAILED = {"raised": ("AssertionError", "")}
 
 
@@ -142,7 +148,7 @@ def test_all_answers_to_what_is_right_are_true_now(right: str, other: str) -> No
     assert verdict(report, now.replace("k = 2, " + right + " True", "k = 2, " + right + " False")) is not (
         NOT_REPRODUCED
     )
-    assert verdict(report, now.split("\n")[0] + "\n") is not NOT_REPRODUCED
+    assert verdict(report, now.partition("\n")[0] + "\n") is not NOT_REPRODUCED
     swapped = f"k = 1, {right} False, {other} True\nk = 2, {right} True, {other} True\n"
     assert verdict(report, swapped) is not NOT_REPRODUCED
 
