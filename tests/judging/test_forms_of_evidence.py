@@ -164,7 +164,7 @@ PRODUCT = (
         ("Output:", "By hand it should be 1220703125, and a loop says 1220703125 too."),
         ("Output:", "My calculator says that the right answer is 1220703125."),
         ("It prints", "With a pencil I find out that the value must be 1220703125."),
-        ("输出:", "可是用计算器一个一个乘下来应该是 1220703125，自己用 for 循环乘也是 1220703125。"),
+        ("输出:", "用计算器一个一个乘下来应该是 1220703125。"),
         ("Ausgabe:", "Mit dem Taschenrechner nachgerechnet müsste es 1220703125 sein."),
     ],
 )
@@ -176,7 +176,10 @@ def test_the_right_value_stands_anywhere_in_a_sentence(output: str, sentence: st
     assert verdict(report, "12\n1220703125\n") is not NOT_REPRODUCED
 
 
-TABLE = "```python\nimport pandas as pd\nprint(pd.DataFrame([1., 2.]))\n```\n\n```\n     0\n0  1.5\n1  0.0\n```\n\n"
+TABLE = (
+    "```python\nimport pandas as pd\nprint(pd.DataFrame([1., 2.]))\n```\n\n"
+    "```\n     0\n0  1.5\n1  0.0\n```\n\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -231,7 +234,10 @@ def test_an_output_of_an_older_version_that_ends_with_an_error() -> None:
     assert verdict(BY_VERSION, "False\n2\n", **here) is REPRODUCED
 
 
-WORDS = "```python\nx = 1382\nprint({})\n```\n\nOn my machine:\n\n`the value with a race is 1382`\n\nIt should be 0.\n"
+WORDS = (
+    "```python\nx = 1382\nprint({})\n```\n\nOn my machine:\n\n`the value with a race is 1382`\n\n"
+    "It should be 0.\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -288,7 +294,7 @@ def test_praise_of_one_thing_beside_a_failure(sentence: str) -> None:
 def test_a_message_of_another_error_holds_no_value() -> None:
     value = Check(text="it is nan", kind=CheckKind.VALUE, number="nan")
     seen = {
-        "stderr": "Traceback (most recent call last):\nValueError: found invalid values:\ntensor([1., nan])\n",
+        "stderr": "Traceback (most recent call last):\nValueError: found:\ntensor([1., nan])\n",
         "raised": ("ValueError", "found invalid values:\ntensor([1., nan])"),
     }
     assert judge_job(claim(value), a_script(), CPU, several(3, "", **seen)).verdict is not REPRODUCED
@@ -300,3 +306,49 @@ def test_right_values_of_several_forms_are_compared() -> None:
     expected = Check(text="", kind=CheckKind.OUTPUT, role=Role.EXPECTED, lines=("1 2 3", "4 5"))
     assert not stands_alone(expected, ["4 5", "4 6"])
     assert result("x").outcome.is_evidence
+
+
+SESSION = """```python
+>>> import numpy as np
+>>> a = np.ones(3)
+>>> a.sum(), a.mean()
+(4.0, 1.5)
+>>> a.max()
+2.0
+```
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("sentence", "mended"),
+    [
+        ("a.max() should be 1.0.", "(4.0, 1.5)\n1.0\n"),
+        ("I think that `a.max()` must be 1.0 here.", "(4.0, 1.5)\n1.0\n"),
+        ("`a.max()` müsste `1.0` sein.", "(4.0, 1.5)\n1.0\n"),
+        ("`a.max()` 应该是 `1.0`。", "(4.0, 1.5)\n1.0\n"),
+        ("Only the first line is wrong, it should be (3.0, 1.0).", "(3.0, 1.0)\n2.0\n"),
+    ],
+)
+def test_one_value_of_a_session(sentence: str, mended: str) -> None:
+    assert verdict(SESSION + sentence, mended) is NOT_REPRODUCED
+    assert verdict(SESSION + sentence, "(4.0, 1.5)\n2.0\n") is REPRODUCED
+    assert verdict(SESSION + sentence, "(4.0, 1.5)\n7.0\n") is Verdict.DIFFERENT
+    assert verdict(SESSION + sentence, "2.0\n2.0\n") is not NOT_REPRODUCED
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "All three print True, I expected False.",
+        "All of them are True. Expected: False for each.",
+        "Alle drei geben True aus, erwartet hätte ich False.",
+        "三个都打印 True, 应该是 False。",
+        "Expected all False, got all True.",
+    ],
+)
+def test_a_sentence_about_all_answers(sentence: str) -> None:
+    report = "```python\nfor n in range(3):\n    print(n < 3)\n```\n\n" + sentence
+    assert verdict(report, "True\n" * 3) is REPRODUCED
+    assert verdict(report, "False\n" * 3) is NOT_REPRODUCED
+    assert verdict(report, "True\nFalse\nFalse\n") is not NOT_REPRODUCED

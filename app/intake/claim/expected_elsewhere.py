@@ -26,9 +26,10 @@ _EXPECTED_SENTENCE = re.compile(
     FLAGS,
 )
 _OF_A_LINE = re.compile(
-    r"[\s>*_-]*(?:(?:but|and|so) )?(?:the |my )?(?P<place>first|second|third|last)"
+    r"[\s>*_-]*(?:(?:but|and|so|only) )?(?:the |my )?(?P<place>first|second|third|last)"
     r"(?: (?:one|line|print(?:out)?|value|output|result|number|call|answer))?"
-    rf" {_SHOULD} (?P<expected>{LITERAL})",
+    rf"(?: is (?:wrong|incorrect|not right)[,;:]? (?:and |it |this |that ){{0,2}})? {{0,1}}"
+    rf"{_SHOULD} (?P<expected>{LITERAL})",
     FLAGS,
 )
 _OF_EACH_LINE = re.compile(

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 
-from app.intake.claim.assertions import asserted_checks
 from app.intake.claim.claim_text import (
     MOST_LINES_OF_OUTPUT,
     crash_check,
@@ -17,7 +16,6 @@ from app.intake.claim.claim_text import (
     statements,
 )
 from app.intake.claim.claims import MOST_READINGS, Check, CheckKind, Claim, Role, Where
-from app.intake.claim.commented_errors import commented_errors
 from app.intake.claim.comments import comment_claim, commented_outputs
 from app.intake.claim.expected_elsewhere import find_expected_elsewhere
 from app.intake.claim.named_errors import own_message
@@ -27,7 +25,10 @@ from app.intake.claim.stated_place import (
     with_place,
 )
 from app.intake.claim.subject import PYTHON, subject_of
+from app.intake.exhibits.assertions import asserted_checks
+from app.intake.exhibits.commented_errors import commented_errors
 from app.intake.exhibits.conditions import condition_of
+from app.intake.exhibits.expected_of_expressions import expected_of_expression
 from app.intake.exhibits.inline_values import SENTENCES, inline_checks
 from app.intake.exhibits.machines import machine_checks
 from app.intake.exhibits.shown_outputs import is_expectation, lines_of, reads_as_output, shown_outputs
@@ -110,12 +111,20 @@ def claim_of(parts: Sequence[Part], main: str, title: str, outputs: Sequence[Par
             # A program prints much before it fails.
             continue
         limited = [_limit_to_cuda(check, main) for check in checks]
-        with_expected = [*limited, *find_expected_elsewhere(limited, [*should, *texts])]
+        with_expected = [*limited, *_right_values(limited, [*should, *texts], main)]
         complete = with_place([_in_own_words(check, prose) for check in with_expected], place)
         readings.append(about(subject, Claim(checks=tuple(complete), text=title[:1000])))
     if not readings:
         return Claim(text=title[:1000], subject=subject)
     return readings[0].model_copy(update={"further": _others(readings)})
+
+
+def _right_values(checks: Sequence[Check], texts: Sequence[str], main: str) -> list[Check]:
+    """The right value of the one bug, from other sentences."""
+    bugs = [check for check in checks if check.role is Role.BUG and check.kind is CheckKind.OUTPUT]
+    if len(bugs) == len(checks) == 1 and (right := expected_of_expression(bugs[0].lines, texts, main)):
+        return [right]
+    return find_expected_elsewhere(checks, texts)
 
 
 def _in_own_words(check: Check, prose: Sequence[Part]) -> Check:

@@ -1,0 +1,65 @@
+"""Finds the right value of one expression of the script, as in ``a.max()` should be 1.0`."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+
+from app.intake.claim.claim_text import lines_in, output_check
+from app.intake.claim.claims import Check, Role
+from app.intake.code.syntax import dotted_name, normalise, tree_of
+from app.intake.words.vocabulary import FLAGS, LITERAL, MODALS, SHOW, any_of, strip_quotes
+
+_SHOULD = rf" {{1,2}}(?:\w{{1,12}} )?{any_of(MODALS)} (?:\w{{1,12}} )?{any_of(SHOW)}"
+_RIGHT = re.compile(rf"{_SHOULD} {{1,2}}(?P<expected>{LITERAL})", FLAGS)
+_SPACE = re.compile(r"[\s`\"']+")
+_MOST_SENTENCES = 200
+_MOST_LINE = 2_000
+_LEAST_CODE = 3
+_DISPLAYS = {("print",), ("displayhook",), ("display",), ("pprint",)}
+
+
+def expected_of_expression(lines: Sequence[str], texts: Sequence[str], main: str) -> Check | None:
+    """The printed lines, with that of the named expression replaced; None unless each prints one line."""
+    codes = _displayed(main)
+    if len(codes) != len(lines) or len(set(codes)) != len(codes):
+        return None
+    for text in texts:
+        for sentence in lines_in(text)[:_MOST_SENTENCES]:
+            for match in _RIGHT.finditer(sentence[:_MOST_LINE]):
+                before = _SPACE.sub("", sentence[: match.start()])
+                ends = [
+                    at for at, code in enumerate(codes) if len(code) >= _LEAST_CODE and before.endswith(code)
+                ]
+                if ends:
+                    # `a.max()` ends `b[a.max()]`, too.
+                    at = max(ends, key=lambda place: len(codes[place]))
+                    mended = [*lines[:at], strip_quotes(match["expected"]), *lines[at + 1 :]]
+                    return output_check(mended, role=Role.EXPECTED) if mended != list(lines) else None
+    return None
+
+
+def _displayed(main: str) -> list[str]:
+    """The expressions whose values the script shows, without spaces and quotes; empty if others print too."""
+    tree = tree_of(normalise(main))
+    codes: list[str] = []
+    for statement in tree.body if tree else ():
+        if not isinstance(statement, ast.Expr):
+            if any(isinstance(node, ast.Call) and _shows(node) for node in ast.walk(statement)):
+                return []
+            continue
+        value = statement.value
+        if isinstance(value, ast.Call) and _shows(value):
+            if len(value.args) != 1:
+                return []
+            value = value.args[0]
+        elif "print(" in main:
+            continue
+        codes.append(_SPACE.sub("", ast.unparse(value)))
+    return codes
+
+
+def _shows(call: ast.Call) -> bool:
+    path = dotted_name(call.func)[-1:]
+    return path in _DISPLAYS or (isinstance(call.func, ast.Attribute) and call.func.attr == "displayhook")
