@@ -22,7 +22,7 @@ _DISPLAYS = {("print",), ("displayhook",), ("display",), ("pprint",)}
 
 def expected_of_expression(lines: Sequence[str], texts: Sequence[str], main: str) -> Check | None:
     """The printed lines, with that of the named expression replaced; None unless each prints one line."""
-    codes = _displayed(main)
+    codes = _shown_codes(main)
     if len(codes) != len(lines) or len(set(codes)) != len(codes):
         return None
     for text in texts:
@@ -40,7 +40,7 @@ def expected_of_expression(lines: Sequence[str], texts: Sequence[str], main: str
     return None
 
 
-def _displayed(main: str) -> list[str]:
+def _shown_codes(main: str) -> list[str]:
     """The expressions whose values the script shows, without spaces and quotes; empty if others print too."""
     tree = tree_of(normalise(main))
     codes: list[str] = []

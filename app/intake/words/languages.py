@@ -80,7 +80,7 @@ _WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "prints",
         (
             r"(?:es |er )?(?:druckt|liefert|ergibt|gibt)(?: (?:es|man))?(?: aus)?(?=[ :]{1,2}[`\d\[(-])",
-            r"(?:drucken|liefern|ergeben|gebe?n|gibt|liefert)(?=[ :]{1,2}(?:[`\d\[(-]|(?:True|False|None|nan|inf)\b))",
+            r"(?:drucken|liefern|ergeben|geben|gibt|liefert)(?=[ :]{1,2}(?:[`\d\[(-]|(?:True|False|None)\b))",
             r"(?:es )?kommt(?=[ :]{1,2}[`\d\[(-])|ausgegeben wird",
             r"(?:cela |ça |il |on |le script )?(?:affiche|imprime|donne|renvoie|retourne|obtient)",
             r"j['’]obtiens",
