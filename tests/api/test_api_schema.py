@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,13 @@ from running_web import web_of
 from stage import Stage
 
 SECONDS = 420
+SCHEMAS = "#/components/schemas/"
+# Schemathesis finds this file in its folder. Its own list of refusals lacks 413: what is too long by its form
+# may be too large first.
+CONFIGURATION = """
+[checks.negative_data_rejection]
+expected-statuses = [400, 401, 403, 404, 405, 406, 409, 413, 415, 422, 428, 429, "5xx"]
+"""
 
 
 @pytest.fixture
@@ -87,6 +96,38 @@ def test_every_reference_leads_somewhere(described: dict[str, Any]) -> None:
     assert names <= set(described["components"]["schemas"])
 
 
+def without_repetition(described: dict[str, Any]) -> dict[str, Any]:
+    """The same description, where each part of a claim as data is described in full once.
+
+    Three operations take such a claim, a claim has checks in two places, and all kinds of checks share seven
+    fields: the edge cases of one field would be sent sixty times. Here the first kind of check describes the
+    shared fields, and the operation that corrects a claim describes the checks. Elsewhere the description
+    is looser, never stricter, so whatever it forbids has to be refused.
+    """
+    changed = deepcopy(described)
+    schemas = changed["components"]["schemas"]
+    claim = schemas["ClaimForm"]
+    kinds = [
+        schemas[kind["$ref"].removeprefix(SCHEMAS)]
+        for kind in claim["properties"]["checks"]["items"]["oneOf"]
+    ]
+    shared = set.intersection(*(set(kind["properties"]) for kind in kinds)) - {"kind"}
+    for kind in kinds[1:]:
+        kind["properties"] = {name: one for name, one in kind["properties"].items() if name not in shared}
+        del kind["additionalProperties"]
+    any_check = {"type": "object", "properties": {"kind": {"type": "string"}}, "required": ["kind"]}
+    schemas["ReadingForm"]["properties"]["checks"]["items"] = any_check
+    schemas["LooseClaim"] = deepcopy(claim)
+    schemas["LooseClaim"]["properties"]["checks"]["items"] = any_check
+    for body in ("RunBody", "ReadBody"):
+        text = json.dumps(schemas[body]["properties"]["claim"])
+        assert f'"{SCHEMAS}ClaimForm"' in text
+        schemas[body]["properties"]["claim"] = json.loads(
+            text.replace(f'"{SCHEMAS}ClaimForm"', f'"{SCHEMAS}LooseClaim"')
+        )
+    return changed
+
+
 @pytest.mark.timeout(SECONDS + 60)
 def test_what_we_answer_is_what_it_says(stage: Stage, tmp_path: Path) -> None:
     """Schemathesis: examples, edge cases and some random bodies.
@@ -94,14 +135,18 @@ def test_what_we_answer_is_what_it_says(stage: Stage, tmp_path: Path) -> None:
     Streams and figures apart; what is valid by form may still be refused.
     """
     stage.node("n")
+    description = tmp_path / "openapi.json"
+    (tmp_path / "schemathesis.toml").write_text(CONFIGURATION)
     with web_of(stage) as web:
+        described = web.client.get("/api/v1/openapi.json").json()
+        description.write_text(json.dumps(without_repetition(described)))
         command = [
             *(
                 sys.executable,
                 "-m",
                 "schemathesis.cli",
                 "run",
-                f"{web.url}/api/v1/openapi.json",
+                str(description),
                 "--url",
                 web.url,
             ),
@@ -130,5 +175,5 @@ def test_what_we_answer_is_what_it_says(stage: Stage, tmp_path: Path) -> None:
         done = subprocess.run(
             command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=SECONDS
         )
-    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    assert done.returncode == 0, done.stdout[-20_000:] + done.stderr[-2000:]
     assert "generated" in done.stdout
