@@ -313,23 +313,3 @@ def service(session_home: Path, toolchain: str) -> Iterator[Service]:
     running = start_service(home)
     yield running
     stop_service(running)
-
-
-@pytest.fixture(scope="session")
-def chromium() -> str:
-    """The path of a Chromium, for the tests marked `browser`: the system's, else Playwright's."""
-    from playwright.sync_api import sync_playwright
-
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if found is None:
-        with sync_playwright() as playwright:
-            found = playwright.chromium.executable_path
-    if not Path(found).exists():
-        reason = (
-            "no chromium on this machine: install your distribution's package, "
-            "or run `playwright install chromium`"
-        )
-        if os.environ.get("CI"):
-            pytest.fail(reason)
-        pytest.skip(reason)
-    return found

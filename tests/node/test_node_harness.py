@@ -158,7 +158,10 @@ print(json.dumps({
 def test_what_it_leaves_behind(python: str, execute: Execute, tmp_path: Path) -> None:
     _, out, _ = by_hand(python, TRACES, tmp_path)
     result = execute(TRACES)
-    assert json.loads(result.observation.stdout) == json.loads(out)
+    expected = json.loads(out)
+    # Debian's own Python has one behind a link into /etc, of which the sandbox shows little.
+    expected["modules"] = [name for name in expected["modules"] if name != "sitecustomize"]
+    assert json.loads(result.observation.stdout) == expected
 
 
 def test_flags_that_a_script_changes(execute: Execute) -> None:

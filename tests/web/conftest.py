@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
 
 import pytest
 from hostile_web import Hostile, fill
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
+from running_browser import NoBrowserError, running_browser
 from running_web import web_of
 from stage import Stage
 
@@ -47,10 +50,21 @@ def hostile(stage: Stage) -> Iterator[Hostile]:
         yield Hostile(url=web.url, client=web.client, paths=paths)
 
 
-@pytest.fixture(scope="session")
-def browser(chromium: str) -> Iterator[Browser]:
-    """A Chromium for the tests of this session."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+@contextmanager
+def browser_or_skip() -> Iterator[Browser]:
+    """A Chromium. Where none runs, the test is skipped with the reason, and fails in CI."""
+    with ExitStack() as stack:
+        try:
+            browser = stack.enter_context(running_browser(FLAGS))
+        except NoBrowserError as error:
+            if os.environ.get("CI"):
+                pytest.fail(str(error))
+            pytest.skip(str(error))
         yield browser
-        browser.close()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """A Chromium for the tests of this session."""
+    with browser_or_skip() as browser:
+        yield browser
