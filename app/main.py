@@ -49,8 +49,9 @@ def _version() -> str:
 
 @cache
 def _routes() -> tuple[BaseRoute, ...]:
-    """The routes of every application. None depends on settings, and building them takes a quarter of a
-    second, so all applications of a process share them.
+    """The routes of every application.
+
+    None depends on settings, and building them takes a quarter of a second: all applications share them.
     """
     everything = APIRouter()
     for area in (runs, bisections, bundles, comparisons, reports, changes, fleet, maintain):

@@ -254,3 +254,21 @@ def test_code_that_a_mail_program_quotes() -> None:
         "import math\nx = math.sqrt(16)\nprint(int(x))"
     ]
     assert [check.number for check in reading.claim.checks] == ["3", "4"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It gives `515` on 1.16 and `514` on 1.17. The stream is frozen, so I expect `515`.",
+        "We get `515` with 1.16 and `514` with 1.17. It should be `515`.",
+    ],
+)
+def test_a_value_that_is_called_right_is_no_bug(text: str) -> None:
+    assert ("bug", "output", "515") not in said(CODE + text)
+    assert ("bug", "value", "515") not in said(CODE + text)
+
+
+def test_a_name_of_the_script_is_no_expected_output() -> None:
+    code = "```python\nimport torch\nreading = torch.ones(3)\nprint(reading + 1)\n```\n"
+    text = code + "```\nTypeError: bad\n```\n`reading` is what should be printed."
+    assert [role for role, _, _ in said(text)] == ["bug"]

@@ -186,3 +186,18 @@ def test_deep_trees_are_read() -> None:
 )
 def test_unseeded_randomness(*, unseeded: bool, script: str) -> None:
     assert is_unseeded(ast.parse(script)) is unseeded
+
+
+@pytest.mark.parametrize(
+    ("code", "unseeded"),
+    [
+        ("from sklearn.tree import DecisionTreeClassifier\nDecisionTreeClassifier().fit(x, y)\n", True),
+        ("from sklearn.tree import DecisionTreeClassifier as T\nT(random_state=None).fit(x, y)\n", False),
+        ("from sklearn.tree import DecisionTreeClassifier\nDecisionTreeClassifier(random_state=0)\n", False),
+        ("import sklearn.cluster\nsklearn.cluster.KMeans(3).fit(x)\n", True),
+        ("import numpy as np\nfrom sklearn.cluster import KMeans\nnp.random.seed(0)\nKMeans(3)\n", False),
+        ("from sklearn.linear_model import Ridge\nRidge().fit(x, y)\n", False),
+    ],
+)
+def test_estimators_draw_unless_they_have_a_state(code: str, unseeded: bool) -> None:  # noqa: FBT001
+    assert is_unseeded(ast.parse(code)) is unseeded

@@ -7,8 +7,8 @@ from pathlib import Path
 
 # Packages that are widely used in numeric scripts and have wheels. Their code runs only inside the sandbox.
 DEFAULT = (
-    "einops iniconfig joblib networkx numpy opt-einsum packaging pandas pillow pluggy pygments"
-    " pyparsing pytest "
+    "einops iniconfig jax jaxlib joblib ml-dtypes networkx numpy opt-einsum packaging pandas pillow pluggy "
+    "pygments pyparsing pytest "
     "python-dateutil pytz pyyaml regex scikit-learn scipy six sympy tabulate threadpoolctl tqdm tzdata "
     "typing-extensions"
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from app.intake.code.syntax import nodes_of
 
@@ -74,6 +75,13 @@ _LAYERS = {
     "MultiheadAttention",
     "Bilinear",
 }
+# Estimators and functions of scikit-learn that draw unless they have a `random_state`.
+_SKLEARN_DRAWS = re.compile(
+    r"(?:DecisionTree|ExtraTrees?|RandomForest|Bagging|AdaBoost|GradientBoosting|HistGradientBoosting|MLP|SGD)"
+    r"(?:Classifier|Regressor)|(?:MiniBatch)?KMeans|GaussianMixture|IsolationForest|TSNE|RandomTreesEmbedding"
+    r"|make_(?:classification|regression|blobs|moons|circles|low_rank_matrix)|train_test_split|resample"
+    r"|(?:Stratified)?ShuffleSplit|RandomizedSearchCV|FastICA|NMF|BernoulliRBM|SpectralClustering"
+)
 
 
 def _path(node: ast.expr) -> tuple[str, ...]:
@@ -114,6 +122,16 @@ def _imports(tree: ast.Module) -> dict[str, str]:
     return names
 
 
+def _draws_in_sklearn(node: ast.Call, path: tuple[str, ...], imports: dict[str, str]) -> bool:
+    is_sklearn = imports.get(path[0], path[0]).startswith("sklearn")
+    has_state = any(
+        keyword.arg == "random_state"
+        and not (isinstance(keyword.value, ast.Constant) and keyword.value.value is None)
+        for keyword in node.keywords
+    )
+    return is_sklearn and not has_state and _SKLEARN_DRAWS.fullmatch(path[-1]) is not None
+
+
 def is_unseeded(tree: ast.Module) -> bool:
     """True if the script draws from a random number generator and does not seed it."""
     imports = _imports(tree)
@@ -131,6 +149,9 @@ def is_unseeded(tree: ast.Module) -> bool:
             if path[-1] in {"set_seed", "seed_everything"}:
                 seed_families |= {"numpy", "random", "torch"}
         family = _family(path, imports)
+        if family is None and _draws_in_sklearn(node, path, imports):
+            # It draws from the global generator of numpy.
+            family = "numpy"
         if family is not None and not any(keyword.arg == "generator" for keyword in node.keywords):
             draw_families.add(family)
     return bool(draw_families - seed_families)

@@ -69,6 +69,7 @@ _STATUSES = 256
 PRINTED_KINDS = {CheckKind.OUTPUT, CheckKind.VALUE}
 _QUOTED_LINE = re.compile(r"^\s*`([^`\n]{1,1000})`[.!]?\s*$")
 _MOST_LINE = 400
+_CONSTANTS = {"True", "False", "None", "nan", "inf"}
 _MOST_WARNINGS = 3
 
 
@@ -106,13 +107,18 @@ def claim_of(parts: Sequence[Part], main: str, title: str, outputs: Sequence[Par
     ]
     place = place_of_bug([english_title, *texts])
     readings: list[Claim] = []
+    contradicted: frozenset[str] = frozenset()
     for source, checks in _readings(parts, outputs, main, [english_title, *texts]):
         if readings and source is Source.OUTPUT and _is_failure(readings[0]):
             # A program prints much before it fails.
             continue
         limited = [_limit_to_cuda(check, main) for check in checks]
         with_expected = [*limited, *_right_values(limited, [*should, *texts], main)]
-        complete = with_place([_in_own_words(check, prose) for check in with_expected], place)
+        real = [check for check in with_expected if not _is_name_of(main, check)]
+        contradicted |= _values_called_both(real)
+        if _is_called_right(real, contradicted):
+            continue
+        complete = with_place([_in_own_words(check, prose) for check in real], place)
         readings.append(about(subject, Claim(checks=tuple(complete), text=title[:1000])))
     if not readings:
         return Claim(text=title[:1000], subject=subject)
@@ -125,6 +131,35 @@ def _right_values(checks: Sequence[Check], texts: Sequence[str], main: str) -> l
     if len(bugs) == len(checks) == 1 and (right := expected_of_expression(bugs[0].lines, texts, main)):
         return [right]
     return find_expected_elsewhere(checks, texts)
+
+
+def _is_name_of(main: str, check: Check) -> bool:
+    """Whether the expected output is only a name of the script, such as `result` in a sentence."""
+    if check.role is not Role.EXPECTED or check.kind is not CheckKind.OUTPUT or len(check.lines) != 1:
+        return False
+    word = check.lines[0]
+    return (
+        word.isidentifier()
+        and word not in _CONSTANTS
+        and f'"{word}"' not in main
+        and f"'{word}'" not in main
+        and re.search(rf"(?<![\w'\"]){word}(?![\w'\"])", main) is not None
+    )
+
+
+def _values_called_both(checks: Sequence[Check]) -> frozenset[str]:
+    """The values that the checks call a bug and right: the words of the report were not understood."""
+    right = {value for check in checks if check.role is Role.EXPECTED for value in _values_of(check)}
+    wrong = {value for check in checks if check.role is Role.BUG for value in _values_of(check)}
+    return frozenset(right & wrong)
+
+
+def _is_called_right(checks: Sequence[Check], right: frozenset[str]) -> bool:
+    """Whether all values that the checks call a bug are called right elsewhere."""
+    bugs = [check for check in checks if check.role is Role.BUG]
+    return bool(bugs) and all(
+        check.kind in PRINTED_KINDS and _values_of(check) and _values_of(check) <= right for check in bugs
+    )
 
 
 def _in_own_words(check: Check, prose: Sequence[Part]) -> Check:
