@@ -22,8 +22,8 @@ _NOT_STORED = (
 _OPEN = (
     "Warning: the broker's user `default` has no password. Whoever can connect to the broker can do "
     "everything there, so this key keeps nobody out. Give that user a password (`requirepass`), and the "
-    "service the same one (SAMEHERE_BROKER_PASSWORD_FILE). The embedded broker has none: only its own user and root reach its "
-    "socket, and a node that does so is not kept out by a key."
+    "service the same one (SAMEHERE_BROKER_PASSWORD_FILE). The embedded broker has none: only its own user "
+    "and root reach its socket, and a node that does so is not kept out by a key."
 )
 
 

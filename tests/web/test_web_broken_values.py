@@ -87,7 +87,9 @@ def test_a_comparison_that_cannot_be_made_leaves_its_attempts(
 
 
 def failed_parts_total(web: Web) -> float:
-    (line,) = re.findall(r"^samehere_page_parts_failed_total (.*)$", web.client.get("/metrics").text, re.M)
+    (line,) = re.findall(
+        r"^samehere_page_parts_failed_total (.*)$", web.client.get("/metrics").text, re.MULTILINE
+    )
     return float(line)
 
 

@@ -217,11 +217,10 @@ class CardWatch:
         return True
 
     def read(self, index: int) -> CardReading | None:
-        """The state of a card, with the time of its last check that passed. None if the driver has no such card."""
-        """The state of a card, with the time of its last check that passed. None if the driver has no such card."""
-        """The state of a card, with the time of its last check that passed. None if the driver has no such card."""
-        """The state of a card, with the time of its last check that passed. None if the driver has no such card."""
-        """The state of a card now. None if the driver does not know the card."""
+        """The state of a card, with the time of its last check that passed.
+
+        None if the driver has no such card.
+        """
         reading = nvml.read_card(index, xids=self._faults.xids(index))
         with self._lock:
             return (

@@ -17,7 +17,6 @@ from app.intake.claim.claim_text import (
 )
 from app.intake.claim.claims import MOST_READINGS, Check, CheckKind, Claim, Role, Where
 from app.intake.claim.comments import comment_claim, commented_outputs
-from app.intake.claim.expected_elsewhere import find_expected_elsewhere
 from app.intake.claim.named_errors import own_message
 from app.intake.claim.stated_place import (
     newest_place,
@@ -28,9 +27,16 @@ from app.intake.claim.subject import PYTHON, subject_of
 from app.intake.exhibits.assertions import asserted_checks
 from app.intake.exhibits.commented_errors import commented_errors
 from app.intake.exhibits.conditions import condition_of
-from app.intake.exhibits.expected_of_expressions import expected_of_expression
 from app.intake.exhibits.inline_values import SENTENCES, inline_checks
 from app.intake.exhibits.machines import machine_checks
+from app.intake.exhibits.right_values import (
+    PRINTED_KINDS,
+    is_called_right,
+    is_name_of,
+    right_values,
+    values_called_both,
+    values_of,
+)
 from app.intake.exhibits.shown_outputs import is_expectation, lines_of, reads_as_output, shown_outputs
 from app.intake.exhibits.shown_warnings import split_warnings
 from app.intake.snippets.parts import Part, PartKind
@@ -46,7 +52,6 @@ from app.intake.words.vocabulary import (
     is_printed_line,
     is_timing,
     shows_cuda_tensor,
-    strip_quotes,
 )
 
 _EXPLICIT = re.compile(
@@ -66,10 +71,8 @@ _SHOULD_EXIT = re.compile(
 )
 _LINK = re.compile(r"(?<!`)\[([^\[\]\n]{1,200})\]\(https?://[^()\s]{1,400}\)")
 _STATUSES = 256
-PRINTED_KINDS = {CheckKind.OUTPUT, CheckKind.VALUE}
 _QUOTED_LINE = re.compile(r"^\s*`([^`\n]{1,1000})`[.!]?\s*$")
 _MOST_LINE = 400
-_CONSTANTS = {"True", "False", "None", "nan", "inf"}
 _MOST_WARNINGS = 3
 
 
@@ -113,53 +116,16 @@ def claim_of(parts: Sequence[Part], main: str, title: str, outputs: Sequence[Par
             # A program prints much before it fails.
             continue
         limited = [_limit_to_cuda(check, main) for check in checks]
-        with_expected = [*limited, *_right_values(limited, [*should, *texts], main)]
-        real = [check for check in with_expected if not _is_name_of(main, check)]
-        contradicted |= _values_called_both(real)
-        if _is_called_right(real, contradicted):
+        with_expected = [*limited, *right_values(limited, [*should, *texts], main)]
+        real = [check for check in with_expected if not is_name_of(main, check)]
+        contradicted |= values_called_both(real)
+        if is_called_right(real, contradicted):
             continue
         complete = with_place([_in_own_words(check, prose) for check in real], place)
         readings.append(about(subject, Claim(checks=tuple(complete), text=title[:1000])))
     if not readings:
         return Claim(text=title[:1000], subject=subject)
     return readings[0].model_copy(update={"further": _others(readings)})
-
-
-def _right_values(checks: Sequence[Check], texts: Sequence[str], main: str) -> list[Check]:
-    """The right value of the one bug, from other sentences."""
-    bugs = [check for check in checks if check.role is Role.BUG and check.kind is CheckKind.OUTPUT]
-    if len(bugs) == len(checks) == 1 and (right := expected_of_expression(bugs[0].lines, texts, main)):
-        return [right]
-    return find_expected_elsewhere(checks, texts)
-
-
-def _is_name_of(main: str, check: Check) -> bool:
-    """Whether the expected output is only a name of the script, such as `result` in a sentence."""
-    if check.role is not Role.EXPECTED or check.kind is not CheckKind.OUTPUT or len(check.lines) != 1:
-        return False
-    word = check.lines[0]
-    return (
-        word.isidentifier()
-        and word not in _CONSTANTS
-        and f'"{word}"' not in main
-        and f"'{word}'" not in main
-        and re.search(rf"(?<![\w'\"]){word}(?![\w'\"])", main) is not None
-    )
-
-
-def _values_called_both(checks: Sequence[Check]) -> frozenset[str]:
-    """The values that the checks call a bug and right: the words of the report were not understood."""
-    right = {value for check in checks if check.role is Role.EXPECTED for value in _values_of(check)}
-    wrong = {value for check in checks if check.role is Role.BUG for value in _values_of(check)}
-    return frozenset(right & wrong)
-
-
-def _is_called_right(checks: Sequence[Check], right: frozenset[str]) -> bool:
-    """Whether all values that the checks call a bug are called right elsewhere."""
-    bugs = [check for check in checks if check.role is Role.BUG]
-    return bool(bugs) and all(
-        check.kind in PRINTED_KINDS and _values_of(check) and _values_of(check) <= right for check in bugs
-    )
 
 
 def _in_own_words(check: Check, prose: Sequence[Part]) -> Check:
@@ -239,11 +205,11 @@ def _under_condition(outputs: Sequence[Part], conditions: Sequence[str]) -> list
 def _others(readings: Sequence[Claim]) -> tuple[Claim, ...]:
     """The further readings that name another bug than the first one."""
     names = {_bug_of(readings[0])}
-    right = {value for check in readings[0].having(Role.EXPECTED) for value in _values_of(check)}
+    right = {value for check in readings[0].having(Role.EXPECTED) for value in values_of(check)}
     others: list[Claim] = []
     for reading in readings[1:]:
         name = _bug_of(reading)
-        is_right = bool(right) and all(_values_of(bug) <= right for bug in reading.having(Role.BUG))
+        is_right = bool(right) and all(values_of(bug) <= right for bug in reading.having(Role.BUG))
         if name and name not in names and not is_right and len(others) < MOST_READINGS - 1:
             names.add(name)
             others.append(reading)
@@ -256,11 +222,7 @@ def _bug_of(claim: Claim) -> tuple[object, ...]:
     if not bugs:
         return ()
     bug = bugs[0]
-    return (bug.exception_type, bug.signal, bug.exit_status, bug.sides, _values_of(bug) or bug.kind)
-
-
-def _values_of(check: Check) -> frozenset[str]:
-    return frozenset(strip_quotes(value) for value in (*check.lines, check.number or "") if value)
+    return (bug.exception_type, bug.signal, bug.exit_status, bug.sides, values_of(bug) or bug.kind)
 
 
 def about(subject: str | None, claim: Claim) -> Claim:

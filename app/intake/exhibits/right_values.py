@@ -1,0 +1,55 @@
+"""Values that the report calls right: of the bug, or by mistake of the reading both right and wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from app.intake.claim.claims import Check, CheckKind, Role
+from app.intake.claim.expected_elsewhere import find_expected_elsewhere
+from app.intake.exhibits.expected_of_expressions import expected_of_expression
+from app.intake.words.vocabulary import strip_quotes
+
+PRINTED_KINDS = {CheckKind.OUTPUT, CheckKind.VALUE}
+_CONSTANTS = {"True", "False", "None", "nan", "inf"}
+
+
+def right_values(checks: Sequence[Check], texts: Sequence[str], main: str) -> list[Check]:
+    """The right value of the one bug, from other sentences."""
+    bugs = [check for check in checks if check.role is Role.BUG and check.kind is CheckKind.OUTPUT]
+    if len(bugs) == len(checks) == 1 and (right := expected_of_expression(bugs[0].lines, texts, main)):
+        return [right]
+    return find_expected_elsewhere(checks, texts)
+
+
+def is_name_of(main: str, check: Check) -> bool:
+    """Whether the expected output is only a name of the script, such as `result` in a sentence."""
+    if check.role is not Role.EXPECTED or check.kind is not CheckKind.OUTPUT or len(check.lines) != 1:
+        return False
+    word = check.lines[0]
+    return (
+        word.isidentifier()
+        and word not in _CONSTANTS
+        and f'"{word}"' not in main
+        and f"'{word}'" not in main
+        and re.search(rf"(?<![\w'\"]){word}(?![\w'\"])", main) is not None
+    )
+
+
+def values_called_both(checks: Sequence[Check]) -> frozenset[str]:
+    """The values that the checks call a bug and right: the words of the report were not understood."""
+    right = {value for check in checks if check.role is Role.EXPECTED for value in values_of(check)}
+    wrong = {value for check in checks if check.role is Role.BUG for value in values_of(check)}
+    return frozenset(right & wrong)
+
+
+def is_called_right(checks: Sequence[Check], right: frozenset[str]) -> bool:
+    """Whether all values that the checks call a bug are called right elsewhere."""
+    bugs = [check for check in checks if check.role is Role.BUG]
+    return bool(bugs) and all(
+        check.kind in PRINTED_KINDS and values_of(check) and values_of(check) <= right for check in bugs
+    )
+
+
+def values_of(check: Check) -> frozenset[str]:
+    return frozenset(strip_quotes(value) for value in (*check.lines, check.number or "") if value)
