@@ -8,7 +8,7 @@ import shutil
 import signal
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -94,8 +94,6 @@ for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
 
 def pytest_configure(config: pytest.Config) -> None:
     """The first process makes the folder of recorded environments; parallel workers inherit it."""
-    # Nothing that is collected becomes garbage, so looking for garbage meanwhile costs a quarter of the time.
-    gc.disable()
     if ENVIRONMENTS_VARIABLE not in os.environ:
         folder = os.environ[ENVIRONMENTS_VARIABLE] = tempfile.mkdtemp(prefix="samehere-environments-")
 
@@ -106,10 +104,18 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(remove)
 
 
-def pytest_collection_finish() -> None:
-    """From now on, garbage is collected, but not looked for in the thousands of tests and their modules."""
-    gc.freeze()
-    gc.enable()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """While tests are collected, nothing becomes garbage, and looking for it costs a quarter of the time.
+
+    Nor is it looked for later in the thousands of tests and their modules.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def rank(item: pytest.Item) -> int:
