@@ -1,9 +1,15 @@
-"""`samehere judge-again`: judges stored attempts by today's rules, and shows or stores the flips."""
+"""`samehere judge-again` and `read-again`: stored attempts and reports by today's rules.
+
+Both show or store the verdicts that flip.
+"""
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
 from typing import TYPE_CHECKING
 
+from app.command.service.configuration import load_settings
 from app.command.service.database import service_database
 from app.command.terminal.consoles import print_json, print_line
 from app.command.terminal.plain_text import visible
@@ -11,6 +17,10 @@ from app.errors import InputError
 
 if TYPE_CHECKING:
     from app.runs.maintenance.rejudge import Flip
+    from app.runs.maintenance.reread import ReportReadAgain
+
+# Each page is one transaction: after an interruption, `--after` goes on behind the last page.
+REPORTS_OF_A_PAGE = 20
 
 
 def judge_again(*, report: str | None, every: bool, apply: bool, reason: str | None, as_json: bool) -> int:
@@ -77,3 +87,61 @@ def _line(flip: Flip) -> str:
 
 def _count(number: int, thing: str) -> str:
     return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+def read_again(
+    *, report: str | None, every: bool, preview: bool, reason: str | None, after: str | None, as_json: bool
+) -> int:
+    """Print the reports that change and the verdicts that flip; the exit status is 0.
+
+    Raises InputError, or SetupError.
+    """
+    _check_options(report=report, every=every, preview=preview, reason=reason)
+    counts = Counter[str]()
+    changed: list[ReportReadAgain] = []
+    with service_database() as sessions:
+        from app.runs.maintenance.reread import ReadAgain
+        from app.runs.maintenance.reread import read_again as read_page
+        from app.runs.rows.acts import OPERATOR
+
+        settings, cursor = load_settings(), after
+        while True:
+            with sessions.begin() as session:
+                page = read_page(
+                    session,
+                    settings=settings,
+                    report_id=report,
+                    cursor=cursor,
+                    limit=REPORTS_OF_A_PAGE,
+                    apply=not preview,
+                    reason=reason or "",
+                    who=OPERATOR,
+                )
+            counts.update(str(each.outcome) for each in page.reports)
+            changed += [each for each in page.reports if each.outcome is ReadAgain.CLAIM]
+            if page.next is None:
+                break
+            cursor = page.next
+            sys.stderr.write(f"{counts.total()} read; to go on from here: --after {cursor}\n")
+    if as_json:
+        reports = [each.model_dump(mode="json") for each in changed]
+        print_json({"applied": not preview, "counts": counts, "changed": reports})
+        return 0
+    for each in changed:
+        flips = ", ".join(f"{flip.run} {flip.before} -> {flip.after}" for flip in each.flips)
+        print_line(visible(f"{each.report}  another claim  {flips or 'no verdict flips'}"))
+    outcomes = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
+    ending = "; nothing is stored" if preview else ""
+    print_line(f"{counts.total()} read again: {outcomes or 'none'}{ending}")
+    return 0
+
+
+def _check_options(*, report: str | None, every: bool, preview: bool, reason: str | None) -> None:
+    if (report is None) == (not every):
+        raise InputError("Give either --report ID or --all.", code="report_or_all", field="report")
+    if not preview and not (reason or "").strip():
+        raise InputError(
+            "Give a reason with --reason, which is stored with every claim that changes; or --preview.",
+            code="no_reason",
+            field="reason",
+        )

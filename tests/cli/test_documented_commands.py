@@ -30,6 +30,7 @@ OPERATORS = (
     "samehere token create --name bot --scope submit",
     "samehere token list --json",
     "samehere judge-again --all",
+    "samehere read-again --all --preview",
     "samehere dump samehere-2026-11-29.dump",
 )
 

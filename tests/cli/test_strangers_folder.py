@@ -45,6 +45,7 @@ COMMANDS: dict[str, list[str]] = {
     "import-issues": ["no-issues.json", "SERVER"],
     "serve": ["--help"],
     "judge-again": ["--all"],
+    "read-again": ["--all", "--preview"],
     "dump": ["dump.samehere"],
     "restore": ["dump.samehere"],
     "token create": ["--scope", "read"],

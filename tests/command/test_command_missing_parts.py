@@ -102,6 +102,7 @@ def test_all_modules_of_the_node_are_looked_for() -> None:
         (["token", "list"], SERVICE, "pip install 'samehere[service,embedded]'"),
         (["token", "revoke", "x"], SERVICE, "pip install 'samehere[service,embedded]'"),
         (["judge-again", "--all"], SERVICE, "pip install 'samehere[service,embedded]'"),
+        (["read-again", "--all", "--preview"], SERVICE, "pip install 'samehere[service,embedded]'"),
         (["dump", "x"], SERVICE, "pip install 'samehere[service,embedded]'"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

@@ -1,4 +1,4 @@
-"""Commands of the service's operator: `serve`, `judge-again`, `dump`, `restore`, `token` and `node-key`."""
+"""Commands of the service's operator: `serve`, `judge-again`, `read-again`, `dump`, `restore`, and keys."""
 
 from __future__ import annotations
 
@@ -68,6 +68,36 @@ def judge_again(
 
     raise typer.Exit(
         rejudge.judge_again(report=report, every=every, apply=apply, reason=reason, as_json=json)
+    )
+
+
+@service.command(
+    "read-again",
+    epilog="Example: samehere read-again --all --preview",
+    short_help="Read stored reports again by today's rules.",
+)
+def read_again(
+    *,
+    report: Annotated[str | None, typer.Option(metavar="ID", help="One report.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="All reports.")] = False,
+    preview: Annotated[
+        bool, typer.Option("--preview", help="Show what would change; store nothing.")
+    ] = False,
+    reason: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="The reason; stored with every claim that changes.")
+    ] = None,
+    after: Annotated[
+        str | None, typer.Option(metavar="ID", help="Go on after this report, as an earlier call printed it.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Read stored reports again by today's rules, and judge their stored attempts by the new claims."""
+    from app.command import rejudge
+
+    raise typer.Exit(
+        rejudge.read_again(
+            report=report, every=every, preview=preview, reason=reason, after=after, as_json=json
+        )
     )
 
 

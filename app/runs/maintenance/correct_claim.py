@@ -7,7 +7,7 @@ The submitter can do this, and every maintainer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import structlog
@@ -77,34 +77,60 @@ def correct_claim(
     same = before.claim.model_copy(update={"corrected": after.claim.corrected})
     if (after.claim, after.exhibits) == (same, before.exhibits):
         raise ConflictError("The report has this claim already.", code="same_claim")
+    replace_claim(
+        session,
+        report,
+        runs,
+        before=before,
+        after=after,
+        claim=claim,
+        reason=stored_reason,
+        who=who,
+        settings=settings,
+    )
+
+
+def replace_claim(
+    session: Session,
+    report: ReportRow,
+    runs: Sequence[RunRow],
+    *,
+    before: Reading,
+    after: Reading,
+    claim: str | None,
+    reason: str,
+    who: str,
+    settings: ServiceSettings,
+) -> None:
+    """Store another claim of a report beside the earlier one, and judge its runs by it. All are locked."""
     moment = now()
     earlier = EarlierClaim(
         claim=claim_part(before.claim),
         claim_text=report.claim_text,
         corrected_by=who,
         corrected_at=moment,
-        reason=stored_reason,
+        reason=reason,
     )
     report.earlier_claims = [*report.earlier_claims, to_storable(earlier.model_dump(mode="json"))]
     report.corrected_at = moment
-    report.claim_text = storable_text(claim)
-    report.reading = {**report.reading, **_stored_claim(after)}
+    report.claim_text = None if claim is None else storable_text(claim)
+    report.reading = {**report.reading, **stored_claim(after)}
     session.flush()
     index_report(session, report)
     store_act(
         session,
         "report",
-        report_id,
+        report.id,
         "claim_corrected",
-        reason=stored_reason,
+        reason=reason,
         who=who,
         details={"corrections": len(report.earlier_claims), "runs": len(runs)},
     )
     for run in runs:
-        _judge_again(session, run, reason=f"The claim was corrected: {stored_reason}"[:2000], who=who)
+        _judge_again(session, run, reason=f"The claim was corrected: {reason}"[:2000], who=who)
         if run.state == "finished":
             check_passages(session, run, settings=settings)
-    log.info("claim_corrected", report_id=report_id, runs=len(runs))
+    log.info("claim_corrected", report_id=report.id, runs=len(runs))
 
 
 def _check(report: ReportRow) -> None:
@@ -142,7 +168,8 @@ def _reading_with(
         ) from error
 
 
-def _stored_claim(reading: Reading) -> Mapping[str, Any]:
+def stored_claim(reading: Reading) -> Mapping[str, Any]:
+    """The parts of a stored reading that another claim changes."""
     data = reading.model_dump(mode="json", include={"claim", "claim_source", "exhibits"})
     stored: dict[str, Any] = to_storable(data)
     return stored

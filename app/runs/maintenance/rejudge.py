@@ -106,6 +106,11 @@ def judge_run_again(session: Session, run: RunRow, *, reason: str, who: str) -> 
     return _judge(session, run, apply=True, reason=reason, who=who)
 
 
+def flip_of(session: Session, run: RunRow) -> Flip | None:
+    """How a finished run flips by the present claim and rules. Nothing is stored."""
+    return _judge(session, run, apply=False, reason="", who="")
+
+
 def _judge(session: Session, run: RunRow, *, apply: bool, reason: str, who: str) -> Flip | None:
     judged = judge_stored(session, run)
     document = judged.document
