@@ -44,7 +44,7 @@ FULL: dict[CheckKind, dict[str, Any]] = {
     },
     CheckKind.HANG: {"message": "futex"},
     CheckKind.OUT_OF_MEMORY: {},
-    CheckKind.VARIES: {},
+    CheckKind.VARIES: {"lines": ("0.51", "0.73")},
     CheckKind.DIFFERS: {"sides": ("cpu", "cuda"), "side_lines": ("cpu 1", "")},
     CheckKind.SLOWER: {"sides": ("", "cpu"), "factor": 2.5, "over": Over.ATTEMPT},
 }

@@ -314,6 +314,11 @@ class VariesForm(CheckForm):
     over: Literal["repeats"] = Field(  # type: ignore[assignment]
         default="repeats", description="the repeats on one target are judged together"
     )
+    lines: Annotated[list[Text], Field(max_length=MOST_LINES)] = Field(
+        default_factory=list,
+        description="the outputs of several repeats, as the report shows them",
+        examples=[["0.51", "0.73"]],
+    )
 
 
 def _are_two(sides: list[str]) -> list[str]:
