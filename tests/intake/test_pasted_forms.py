@@ -7,6 +7,7 @@ from default_limits import read
 
 from app.intake.claim.claims import Role
 from app.intake.reading import Reading, ScriptRole
+from app.intake.text.markdown import blocks_of
 
 SCRIPT = "import numpy as np\nfor n in range(3):\n    print(np.sum(n))\n"
 
@@ -157,3 +158,27 @@ def test_the_right_value_in_a_comment_is_no_output(comment: str) -> None:
     reading = _report(f"```python\na = [1]\nprint(a == [1])  # {comment}\nprint(a == [2])  # False\n```\n")
     roles = {check.role: check.lines for check in reading.claim.checks}
     assert roles == {Role.BUG: ("True", "False"), Role.EXPECTED: ("False", "False")}
+
+
+@pytest.mark.parametrize(
+    ("prose", "visible"),
+    [
+        ("It shows `Field(default=<unset>)`.", "It shows `Field(default=<unset>)`."),
+        ("It is ``<class 'a`b'>`` <b>here</b>", "It is ``<class 'a`b'>`` here"),
+        ("`two\nlines <int>` <br>end", "`two\nlines <int>` end"),
+        ("a tick ` and <i>no</i> second", "a tick ` and no second"),
+        ("<kbd>`<f>`</kbd>", "`<f>`"),
+    ],
+)
+def test_tags_are_removed_outside_of_code_only(prose: str, visible: str) -> None:
+    assert [block.text for block in blocks_of(prose)] == [visible]
+
+
+def test_an_angle_bracket_of_an_expected_value_stays() -> None:
+    reading = _report(
+        "```python\nprint(repr(make()))\n```\n\nIt prints `Box(<none>)`, expected `Box(<unset>)`.\n"
+    )
+    assert {check.role: check.lines for check in reading.claim.checks} == {
+        Role.BUG: ("Box(<none>)",),
+        Role.EXPECTED: ("Box(<unset>)",),
+    }

@@ -11,12 +11,12 @@ from app.intake.code.syntax import parses
 from app.intake.text.bare_code import fenced_bare_code
 from app.intake.text.bare_sessions import fenced_sessions
 from app.intake.text.open_fences import closed_fences
+from app.intake.text.tags import without_tags
 
 PYTHON_TAGS = frozenset(
     {"", "python", "py", "python3", "python2", "py3", "pycon", "ipython", "ipython3", "pytorch", "code"}
 )
 _FENCE = re.compile(r"[ >]*+(`{3,}+(?=[^`]*$)|~{3,}+)[ \t]*+(.*)$")
-_TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,200}>")
 _CODE_START = re.compile(
     r"(?:import|from|def|class|print|with|for|if|try|async|assert)\b|@|[A-Za-z_][\w.]* ?(?:=|\()"
 )
@@ -230,7 +230,7 @@ def blocks_of(text: str) -> list[Block]:
             heading = False
         elif token.type == "inline" and token.content.strip() and token.map:
             raw = token.content if heading else "\n".join(lines[token.map[0] : token.map[1]])
-            visible = _TAG.sub("", raw).strip("\n")
+            visible = without_tags(raw).strip("\n")
             if visible.strip():
                 blocks.append(
                     Block("heading" if heading else "prose", visible.strip() if heading else visible)
