@@ -7,10 +7,11 @@ from pathlib import Path
 
 # Packages that are widely used in numeric scripts and have wheels. Their code runs only inside the sandbox.
 DEFAULT = (
-    "einops iniconfig jax jaxlib joblib ml-dtypes networkx numpy opt-einsum packaging pandas pillow pluggy "
-    "pygments pyparsing pytest "
-    "python-dateutil pytz pyyaml regex scikit-learn scipy six sympy tabulate threadpoolctl tqdm tzdata "
-    "typing-extensions"
+    "annotated-types attrs contourpy cycler einops fonttools h5py iniconfig jax jaxlib joblib "
+    "kiwisolver llvmlite matplotlib ml-dtypes mpmath networkx numba numpy opt-einsum packaging "
+    "pandas patsy pillow pluggy pydantic pydantic-core pygments pyparsing pytest python-dateutil "
+    "pytz pyyaml regex scikit-learn scipy six statsmodels sympy tabulate threadpoolctl tqdm "
+    "typing-extensions typing-inspection tzdata xarray"
 )
 _PACKAGE = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,60}[a-z0-9])?")
 _MOST_FILE = 1024 * 1024
