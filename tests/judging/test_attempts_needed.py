@@ -181,6 +181,9 @@ def test_a_trace_needs_one_attempt() -> None:
         pytest.param(prints("tensor(7)"), "print(1)\n", True, 20, id="a value of draws"),
         pytest.param(check(CheckKind.CRASH, signal="SIGSEGV"), "print(1)\n", False, 5, id="one thread"),
         pytest.param(FAILS, "import threading\n", False, 5, id="an error"),
+        pytest.param(raises("AssertionError"), "print(1)\n", True, 59, id="an assertion about draws"),
+        pytest.param(raises("AssertionError"), "print(1)\n", False, 5, id="an assertion without draws"),
+        pytest.param(FAILS, "print(1)\n", True, 20, id="another error with draws"),
     ],
 )
 def test_a_never_needs_many_attempts_where_chance_decides(
@@ -194,3 +197,18 @@ def test_a_never_needs_many_attempts_where_chance_decides(
         few = judge_job(claim(told), of, CPU, several(attempts - 1, "fine\n"), plan=QUICK)
         is_few = (few.verdict, few.reason) == (Verdict.CANNOT_SHOW, TOO_FEW_ATTEMPTS)
         assert is_few is (attempts == LEAST_FOR_SOMETIMES)
+
+
+LOOP = "import random\nfor i in range(60):\n    assert random.random() < 1\n"
+
+
+@pytest.mark.parametrize(("at", "attempts"), [(3, 5), (2, 59), (None, 59)])
+def test_a_script_that_repeats_the_assertion_itself_needs_no_more_attempts(
+    at: int | None, attempts: int
+) -> None:
+    told = claim(raises("AssertionError").model_copy(update={"at": at}), text="It fails sometimes.")
+    of = script(LOOP, unseeded=True)
+    assert played({"stdout": ""}, told=told, script_text=LOOP, unseeded=True) == attempts
+    for plan in (None, QUICK):
+        few = judge_job(told, of, CPU, several(5, ""), plan=plan)
+        assert few.verdict is (Verdict.NOT_REPRODUCED if attempts == 5 else Verdict.CANNOT_SHOW)

@@ -42,6 +42,7 @@ from app.intake.exhibits.shown_warnings import split_warnings
 from app.intake.snippets.parts import Part, PartKind
 from app.intake.snippets.roles import says_it_works
 from app.intake.snippets.shell_sessions import REPEATED
+from app.intake.words.frequency_words import with_frequency
 from app.intake.words.languages import in_english
 from app.intake.words.praise import is_only_praise, speaks_of_another_place, tells_the_past
 from app.intake.words.vocabulary import (
@@ -109,6 +110,7 @@ def claim_of(parts: Sequence[Part], main: str, title: str, outputs: Sequence[Par
         if line.strip()
     ]
     place = place_of_bug([english_title, *texts])
+    told_text = with_frequency(title[:1000], [text for part in prose for text in (part.text, part.own_text)])
     readings: list[Claim] = []
     contradicted: frozenset[str] = frozenset()
     for source, checks in _readings(parts, outputs, main, [english_title, *texts]):
@@ -122,9 +124,9 @@ def claim_of(parts: Sequence[Part], main: str, title: str, outputs: Sequence[Par
         if is_called_right(real, contradicted):
             continue
         complete = with_place([_in_own_words(check, prose) for check in real], place)
-        readings.append(about(subject, Claim(checks=tuple(complete), text=title[:1000])))
+        readings.append(about(subject, Claim(checks=tuple(complete), text=told_text)))
     if not readings:
-        return Claim(text=title[:1000], subject=subject)
+        return Claim(text=told_text, subject=subject)
     return readings[0].model_copy(update={"further": _others(readings)})
 
 

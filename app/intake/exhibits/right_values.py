@@ -23,7 +23,10 @@ def right_values(checks: Sequence[Check], texts: Sequence[str], main: str) -> li
 
 
 def is_name_of(main: str, check: Check) -> bool:
-    """Whether the expected output is only a name of the script, such as `result` in a sentence."""
+    """Whether the expected output is only a name of the script, such as `result` in a sentence.
+
+    `int8` in a script with `np.int8` is an attribute, and may be what it prints.
+    """
     if check.role is not Role.EXPECTED or check.kind is not CheckKind.OUTPUT or len(check.lines) != 1:
         return False
     word = check.lines[0]
@@ -32,7 +35,7 @@ def is_name_of(main: str, check: Check) -> bool:
         and word not in _CONSTANTS
         and f'"{word}"' not in main
         and f"'{word}'" not in main
-        and re.search(rf"(?<![\w'\"]){word}(?![\w'\"])", main) is not None
+        and re.search(rf"(?<![\w.'\"]){word}(?![\w'\"])", main) is not None
     )
 
 

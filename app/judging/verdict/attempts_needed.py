@@ -9,7 +9,12 @@ from app.intake.claim.claims import Claim, Role
 from app.intake.reading import Script
 from app.judging.check.reach import NOTHING_SHOWN, TOO_FEW_ATTEMPTS
 from app.judging.judgement import JobJudgement, Verdict
-from app.judging.verdict.frequency import LEAST_FOR_SOMETIMES, is_about_frequency, needs_many
+from app.judging.verdict.frequency import (
+    LEAST_FOR_SOMETIMES,
+    has_own_repeats,
+    is_about_frequency,
+    needs_many,
+)
 from app.judging.verdict.job import evidence_of, judge_job, judge_observed
 from app.judging.verdict.passage import passages_in, points_to_pass
 from app.targets.planning.plan import RepeatPlan
@@ -28,7 +33,12 @@ MIXED_COLD = 10
 
 
 def may_vary(claim: Claim, script: Script) -> bool:
-    """Whether repeats may differ by chance: the script has no seed, or the report says so."""
+    """Whether repeats may differ by chance: the script has no seed, or the report says so.
+
+    Each run of a script that repeats the failing statement itself is many.
+    """
+    if has_own_repeats(claim, script):
+        return False
     is_random = any(check.random for check in claim.having(Role.BUG))
     return script.unseeded or is_random or is_about_frequency(claim)
 

@@ -30,7 +30,7 @@ from app.judging.judgement import (
 )
 from app.judging.output.printed_numbers import near, numbers_in
 from app.judging.verdict.agreement import DOUBTFUL, agree
-from app.judging.verdict.frequency import LEAST_FOR_SOMETIMES, is_about_frequency, is_by_chance
+from app.judging.verdict.frequency import LEAST_FOR_SOMETIMES, is_about_frequency, needs_many
 from app.judging.verdict.over_attempts import DIFFERENCES, by_ratio, by_repeats
 from app.judging.verdict.passage import is_observable, not_seen, passages_in, points_to_pass, with_passage
 from app.judging.verdict.rates import rate_interval, rate_upper_bound
@@ -211,10 +211,11 @@ def _least(claim: Claim, script: Script, plan: RepeatPlan | None, *, requested: 
 
     Without a plan, the counted attempts are the requested ones. A claim that something happens sometimes
     needs so many that a failure in 5 % of the attempts would have been seen. So does one where chance
-    decides, unless the number of attempts was given.
+    decides, unless the number of attempts was given. A script that repeats the failing statement itself needs
+    no more than others.
     """
-    many = is_by_chance(claim, script) if plan is not None and not plan.exact else False
-    if many or is_about_frequency(claim):
+    counts_chance = is_about_frequency(claim) or (plan is not None and not plan.exact)
+    if counts_chance and needs_many(claim, script):
         return LEAST_FOR_SOMETIMES
     return min(LEAST_FOR_NEVER, requested if plan is None else plan.at_most)
 
