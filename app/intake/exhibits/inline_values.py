@@ -11,6 +11,7 @@ from app.intake.claim.phrases import expected_check
 from app.intake.claim.stated_place import stated_device, stated_place, with_place
 from app.intake.claim.value_mentions import seen_and_expected
 from app.intake.exhibits.conditions import condition_of
+from app.intake.exhibits.right_values import other_ways
 from app.intake.exhibits.shown_outputs import is_expectation
 from app.intake.snippets.parts import Part, PartKind
 from app.intake.snippets.roles import says_it_works
@@ -93,9 +94,14 @@ def _names_expected_value(text: str) -> bool:
 
 def _values_of_this_script(text: str, main: str) -> Iterator[re.Match[str]]:
     """The values that sentences say are printed, without those of other code or another setting."""
+    ways = {way.start("value") for way in other_ways(text, main)}
     for match in _INLINE.finditer(text):
         should = _SHOULD_BEFORE.search(text, max(0, match.start() - _MOST_LINE), match.start())
-        if not should and not condition_of(_sentence_at(text, match.start()), main):
+        if (
+            match.start(1) not in ways
+            and not should
+            and not condition_of(_sentence_at(text, match.start()), main)
+        ):
             yield match
 
 

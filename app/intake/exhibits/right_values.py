@@ -5,21 +5,40 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from app.intake.claim.claim_text import output_check
 from app.intake.claim.claims import Check, CheckKind, Role
 from app.intake.claim.expected_elsewhere import find_expected_elsewhere
 from app.intake.exhibits.expected_of_expressions import expected_of_expression
 from app.intake.words.vocabulary import strip_quotes
 
 PRINTED_KINDS = {CheckKind.OUTPUT, CheckKind.VALUE}
+# "By `a.sum()` I do get `10`": another way shows the right value.
+_OTHER_WAY = re.compile(
+    r"`(?P<code>[^`\n]{3,200})`,? (?:(?:I|we|you|one) )?(?:do|does|correctly|rightly) "
+    r"(?:get|give|print|return|show)s? `(?P<value>[^`\n]{1,200})`",
+    re.IGNORECASE,
+)
 _CONSTANTS = {"True", "False", "None", "nan", "inf"}
 
 
 def right_values(checks: Sequence[Check], texts: Sequence[str], main: str) -> list[Check]:
     """The right value of the one bug, from other sentences."""
     bugs = [check for check in checks if check.role is Role.BUG and check.kind is CheckKind.OUTPUT]
-    if len(bugs) == len(checks) == 1 and (right := expected_of_expression(bugs[0].lines, texts, main)):
-        return [right]
-    return find_expected_elsewhere(checks, texts)
+    if len(bugs) == len(checks) == 1 and (
+        of_expression := expected_of_expression(bugs[0].lines, texts, main)
+    ):
+        return [of_expression]
+    right = find_expected_elsewhere(checks, texts)
+    if not right and len(bugs) == len(checks) == 1:
+        values = {match["value"].strip() for text in texts for match in other_ways(text, main)}
+        right = [output_check((value,), role=Role.EXPECTED) for value in values if len(values) == 1]
+    return right
+
+
+def other_ways(text: str, main: str) -> list[re.Match[str]]:
+    """The sentences of a text that say that other code gives a value, and gives the right one."""
+    code = "".join(main.split())
+    return [match for match in _OTHER_WAY.finditer(text) if "".join(match["code"].split()) not in code]
 
 
 def is_name_of(main: str, check: Check) -> bool:

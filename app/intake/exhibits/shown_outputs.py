@@ -74,13 +74,18 @@ def shown_outputs(parts: Sequence[Part]) -> list[Part]:
     """The outputs in the report, from blocks and from prose. `before` holds the words that introduce each."""
     outputs: list[Part] = []
     introduction, of_control = "", False
+    heading_of_code = None
     several = sum(part.kind == PartKind.CODE for part in parts) > 1
     texts = printed_texts([part.text for part in parts if part.kind == PartKind.CODE])
     for part in parts:
         if part.kind == PartKind.CODE:
-            introduction = part.before
+            introduction, heading_of_code = part.before, part.heading
             of_control = several and says_it_works(part.before)
-        if part.kind == PartKind.OUTPUT and not part.quoted and not part.about_environment:
+        # Forms often end with the versions, and what follows them stands under their heading.
+        of_environment = part.about_environment and not (
+            part.heading == heading_of_code and _PRINTS.search(part.before[-_MOST_CAPTION:])
+        )
+        if part.kind == PartKind.OUTPUT and not part.quoted and not of_environment:
             # The output of a control is right, whatever stands between them, such as `prints`.
             elsewhere = speaks_of_another_place(part.before.rpartition("\n")[2]) or (
                 of_control and not WRONGLY.search(part.before.rpartition("\n")[2])

@@ -42,6 +42,7 @@ from app.judging.check.reach import (
     ended_by_limit,
     lack_of,
 )
+from app.judging.check.repeated_numbers import are_distinct_now
 from app.judging.check.speed import is_slower, ratio_in
 from app.judging.check.spelling import judge_spelling
 from app.judging.judgement import CheckResult, Finding
@@ -222,6 +223,8 @@ def _oracle(
     is_unread = check.kind is CheckKind.DIFFERS and check_result is CheckResult.UNREACHED
     if is_unread and _passed_own_check(script, whole):
         return oracles.OWN_CHECK
+    if script.unseeded and are_distinct_now(check, whole.observation.stdout):
+        return oracles.NUMBERS_DIFFER
     return oracles.gone(check, whole.observation.stdout)
 
 

@@ -20,6 +20,7 @@ ANSWER_FLIPPED = "answer_flipped"
 NO_DIFFERENCES = "no_differences"
 REFERENCE_VALUE = "reference_value"
 OWN_CHECK = "own_check"
+NUMBERS_DIFFER = "numbers_differ"
 
 _CONSTANT = re.compile(r"(?<![\w.])(?:np\.)?(?P<value>True|False)_?(?!\w)")
 _OPPOSITE = {"True": "False", "False": "True"}

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from app.intake.claim.claims import Check, CheckKind
 from app.intake.reading import Script
+from app.judging.check.repeated_numbers import still_repeats
 from app.judging.judgement import CheckResult
 from app.judging.output.printed_differences import difference_in
 from app.judging.output.printed_lines import found_lines, tokens_of
@@ -43,7 +44,7 @@ def judge_random(check: Check, script: Script, stdout: str) -> CheckResult | Non
     if not _is_evidence(masked):
         return CheckResult.UNREACHED
     text = _FRACTION.sub(_MASK, stdout[:_MOST_CHARACTERS])
-    return CheckResult.MET if found_lines(masked, text) else None
+    return CheckResult.MET if found_lines(masked, text) and still_repeats(lines, stdout) else None
 
 
 def _still_differs(claimed: Sequence[str], lines: Sequence[str]) -> bool:

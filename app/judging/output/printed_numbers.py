@@ -20,6 +20,8 @@ _NUMBER = re.compile(
 )
 # A claimed number with fewer digits must match exactly. With more, every number that rounds to it matches.
 _LEAST_DIGITS = 3
+# A fraction with so many digits is printed in full.
+_EXACT_DIGITS = 15
 # Integers of this size and more stay int, up to the largest that a float can hold.
 _EXACT, _LARGEST = 2**53, 10**300
 _MOST_DIGITS = 300
@@ -50,6 +52,11 @@ class Number:
             return 0
         mantissa = self._body.split("e", maxsplit=1)[0].replace(".", "")
         return len(mantissa.lstrip("0")) or 1
+
+    @property
+    def shortest(self) -> int:
+        """The count of digits without zeros at either end."""
+        return len(self._body.split("e", maxsplit=1)[0].replace(".", "").strip("0"))
 
     @property
     def step(self) -> Decimal:
@@ -121,15 +128,28 @@ def matches(claimed: Number, seen: Number) -> bool:
     if claimed.imaginary != seen.imaginary:
         return False
     if same_value(claimed.value, seen.value):
-        return True
+        return not _is_longer_print(claimed, seen)
     if not (math.isfinite(claimed.value) and math.isfinite(seen.value)):
         return False
     # Prints of one number with three digits or more are that near. Most numbers of an output are not.
     if not near(claimed.value, seen.value) or not (claimed.digits and seen.digits):
         return False
-    if math.copysign(1, claimed.value) != math.copysign(1, seen.value) or (claimed.whole and seen.whole):
+    if (
+        _is_longer_print(claimed, seen)
+        or math.copysign(1, claimed.value) != math.copysign(1, seen.value)
+        or (claimed.whole and seen.whole)
+    ):
         return False
     return _rounds_to(seen, claimed) or _rounds_to(claimed, seen) or _short_print(claimed, seen)
+
+
+def _is_longer_print(claimed: Number, seen: Number) -> bool:
+    """Whether the claim is about the many digits of a fraction, and the print has few.
+
+    A claimed `13.949999999999999` is not met by `13.95`, even if both are the same float: Python prints the
+    shortest text that is one.
+    """
+    return not claimed.whole and claimed.shortest >= _EXACT_DIGITS > seen.digits > 0
 
 
 def near(one: float, other: float) -> bool:

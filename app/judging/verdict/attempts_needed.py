@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.intake.claim.claims import Claim, Role
+from app.intake.code.hash_order import depends_on_hashes
 from app.intake.reading import Script
 from app.judging.check.reach import NOTHING_SHOWN, TOO_FEW_ATTEMPTS
 from app.judging.judgement import JobJudgement, Verdict
@@ -33,14 +34,14 @@ MIXED_COLD = 10
 
 
 def may_vary(claim: Claim, script: Script) -> bool:
-    """Whether repeats may differ by chance: the script has no seed, or the report says so.
+    """Whether repeats may differ by chance: no seed, the order of a set, or the report says so.
 
     Each run of a script that repeats the failing statement itself is many.
     """
     if has_own_repeats(claim, script):
         return False
     is_random = any(check.random for check in claim.having(Role.BUG))
-    return script.unseeded or is_random or is_about_frequency(claim)
+    return script.unseeded or is_random or is_about_frequency(claim) or depends_on_hashes(script.script)
 
 
 def next_attempts(

@@ -16,6 +16,7 @@ _ORACLES = {
     oracles.ANSWER_FLIPPED: "The script answers the opposite of what the report shows.",
     oracles.NO_DIFFERENCES: "The script finds no differences any more.",
     oracles.REFERENCE_VALUE: "Values that were nan or inf are now the reference values of the report.",
+    oracles.NUMBERS_DIFFER: "The random numbers that were equal in the report differ now.",
     oracles.OWN_CHECK: "The script's own check passes.",
 }
 
