@@ -54,6 +54,14 @@ def test_a_title_says_sometimes_in_more_words(title: str) -> None:
     assert with_frequency(title, []) == title
 
 
+@pytest.mark.parametrize(
+    "title", ["np.random.normal is wrong", "random_state is ignored", "A random seed of 0"]
+)
+def test_a_name_with_random_is_no_word_of_chance(title: str) -> None:
+    assert not says_sometimes(title)
+    assert says_sometimes(f"{title}, at random")
+
+
 LOOP = "import numpy as np\nfor i in range({rounds}):\n    x = make()\n    assert x.all()\n"
 
 

@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 
+from app.intake.claim.claims import Claim, Where
 from app.intake.code.names import undefined_names
 from app.intake.code.syntax import nodes_of, tree_of
 from app.intake.words.distributions import DISTRIBUTIONS, WELL_KNOWN
@@ -70,3 +71,24 @@ def _imported_packages(script: str) -> list[str]:
     packages = [DISTRIBUTIONS.get(root, root) for root in roots if root not in sys.stdlib_module_names]
     # A script that defines all its names needs no import that somebody left out.
     return packages or ([PYTHON] if roots or not undefined_names(tree) else [])
+
+
+def about(subject: str | None, claim: Claim) -> Claim:
+    """The claim with its subject. A version without a package is a version of the subject."""
+    if subject in {None, "torch"}:
+        return claim.model_copy(update={"subject": subject})
+    checks = tuple(
+        check.model_copy(update={"where": _of_subject(check.where, subject)})
+        if check.where.version
+        else check
+        for check in claim.checks
+    )
+    return claim.model_copy(update={"checks": checks, "subject": subject})
+
+
+def _of_subject(where: Where, subject: str) -> Where:
+    if where.package or (where.version or "").startswith("python"):
+        return where
+    return where.model_copy(
+        update={"version": f"python {where.version}"} if subject == PYTHON else {"package": subject}
+    )

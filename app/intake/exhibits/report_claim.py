@@ -23,7 +23,7 @@ from app.intake.claim.stated_place import (
     place_of_bug,
     with_place,
 )
-from app.intake.claim.subject import PYTHON, subject_of
+from app.intake.claim.subject import about, subject_of
 from app.intake.exhibits.assertions import asserted_checks
 from app.intake.exhibits.commented_errors import commented_errors
 from app.intake.exhibits.conditions import condition_of
@@ -39,6 +39,7 @@ from app.intake.exhibits.right_values import (
 )
 from app.intake.exhibits.shown_outputs import is_expectation, lines_of, reads_as_output, shown_outputs
 from app.intake.exhibits.shown_warnings import split_warnings
+from app.intake.remarks.values_of_versions import values_of_versions
 from app.intake.snippets.parts import Part, PartKind
 from app.intake.snippets.roles import says_it_works
 from app.intake.snippets.shell_sessions import REPEATED
@@ -162,6 +163,7 @@ def _readings(
         (Source.WORDS, lambda: _comment_checks(main)),
         (Source.FAILURE, lambda: commented_errors(main)),
         (Source.WORDS, lambda: inline_checks(parts, main)),
+        (Source.WORDS, lambda: values_of_versions([part.text for part in prose])),
         (Source.OUTPUT, lambda: _output_checks([part for part in usual if not _only_times(part)], main)),
         (Source.WORDS, lambda: statements([*texts, joined])),
         (Source.OUTPUT, lambda: _output_checks(usual, main)),
@@ -225,27 +227,6 @@ def _bug_of(claim: Claim) -> tuple[object, ...]:
         return ()
     bug = bugs[0]
     return (bug.exception_type, bug.signal, bug.exit_status, bug.sides, values_of(bug) or bug.kind)
-
-
-def about(subject: str | None, claim: Claim) -> Claim:
-    """The claim with its subject. A version without a package is a version of the subject."""
-    if subject in {None, "torch"}:
-        return claim.model_copy(update={"subject": subject})
-    checks = tuple(
-        check.model_copy(update={"where": _of_subject(check.where, subject)})
-        if check.where.version
-        else check
-        for check in claim.checks
-    )
-    return claim.model_copy(update={"checks": checks, "subject": subject})
-
-
-def _of_subject(where: Where, subject: str) -> Where:
-    if where.package or (where.version or "").startswith("python"):
-        return where
-    return where.model_copy(
-        update={"version": f"python {where.version}"} if subject == PYTHON else {"package": subject}
-    )
 
 
 def _limit_to_cuda(check: Check, main: str) -> Check:

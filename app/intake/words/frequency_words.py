@@ -49,7 +49,8 @@ _NOT_ALWAYS_ELSEWHERE = (
 _RUNS_IN_ASIA = r"不一定每次|多运行几次|多跑几次|何回か実行"
 # In a title, each such word is about the bug.
 _SOMETIMES = re.compile(
-    r"\b(?:sometimes|occasionally|intermittent(?:ly)?|flaky|random(?:ly)?|rarely|now and then|once in a while"
+    r"\b(?:sometimes|occasionally|intermittent(?:ly)?|flaky|rarely|now and then|once in a while"
+    r"|(?<!\.)random(?:ly)?(?![.(]| (?:seed|state|number|generator|forest))"
     r"|from time to time|not always|(?:is|does|do|are)n['’]t always|non-?deterministic(?:ally)?"
     r"|not deterministic"
     r"|(?:is|are)n['’]t deterministic"

@@ -1,0 +1,76 @@
+"""Reads `X with version A and Y from version B on`, where the report says which of both is right."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from app.intake.claim.claim_text import cut, sentences_in
+from app.intake.claim.claims import Check, Role
+from app.intake.claim.phrases import literal_check
+from app.intake.words.vocabulary import FLAGS, MODALS, NUMBER, SHOW, any_of, strip_quotes
+
+_VALUE = rf"(?:`[^`\n]{{1,80}}`|(?<![\w.`])(?:True|False|None|{NUMBER})(?![.\w]*\d))"
+_VERSION = (
+    r"(?:with|on|in|under|using|by|from|since|as of|until|till|up to|before|after"
+    r"|starting (?:with|from|at)"
+    r"|avec|sous|depuis|à partir de|jusqu['’]à|mit|unter|ab|bis|seit|con|desde|hasta|a partir de|até|da"
+    r"|fino a)"
+    r" (?:(?:the|la|le|der|dem|die) )?(?:[^\W\d_][\w-]{1,20} )?"
+    r"v?\d{1,4}\.\d{1,3}(?:\.\w{1,8}){0,2}(?![.\w]*\d)"
+    r"(?: on(?:wards?)?)?"
+)
+_AND = r"(?:and|but|while|whereas|et|mais|und|aber|y|e|pero|mas|ma)"
+_VERB = r"(?: [^\W\d_'’]{1,12}){0,3}"
+# `515 with version 1.16 and 514 from version 1.17 on`.
+_VALUE_FIRST = re.compile(
+    rf"(?P<one>{_VALUE}) {_VERSION},?(?: {_AND})?{_VERB} (?P<other>{_VALUE}) {_VERSION}", FLAGS
+)
+# `With 1.16 it prints 515, with 1.17 it prints 514`.
+_VERSION_FIRST = re.compile(
+    rf"\b{_VERSION}[,:]?{_VERB} (?P<one>{_VALUE})[,;]?(?: {_AND})?"
+    rf" {_VERSION}[,:]?{_VERB} (?P<other>{_VALUE})",
+    FLAGS,
+)
+_RIGHT = re.compile(
+    rf"\b(?:expect(?:s|ed|ing)?|{any_of(MODALS)}(?: (?:always|still|also))? {any_of(SHOW)}"
+    rf"|correct(?: value| result)? is|right(?: value| result)? is)\b"
+    rf"(?P<between>[^`.;\n\d]{{0,30}})(?P<value>{_VALUE})",
+    FLAGS,
+)
+_NEGATION = re.compile(r"\b(?:not|no|never|instead|than)\b|n['’]t\b", FLAGS)
+_MOST_SENTENCES = 300
+_MOST_LINE = 400
+
+
+def values_of_versions(texts: Sequence[str]) -> list[Check]:
+    """The value of one version as the bug, and that of the other one as right.
+
+    Empty if the report does not say which is right, or calls both so.
+    """
+    sentences = [each[:_MOST_LINE] for text in texts for each in sentences_in(text)][:_MOST_SENTENCES]
+    matches = [
+        match
+        for each in sentences
+        if (match := _VALUE_FIRST.search(each) or _VERSION_FIRST.search(each)) is not None
+    ]
+    values = {(strip_quotes(match["one"]), strip_quotes(match["other"])) for match in matches}
+    if len(values) != 1 or len(set(*values)) != 2:
+        return []
+    right = {
+        strip_quotes(match["value"])
+        for each in sentences
+        for match in _RIGHT.finditer(each)
+        if not _NEGATION.search(match["between"])
+    }
+    stated = (matches[0]["one"], matches[0]["other"])
+    expected = [value for value in stated if strip_quotes(value) in right]
+    if len(expected) != 1:
+        return []
+    wrong = next(value for value in stated if value != expected[0])
+    sentence = cut(matches[0].string)
+    checks = (
+        literal_check(wrong, sentence, Role.BUG),
+        literal_check(expected[0], sentence, Role.EXPECTED),
+    )
+    return [check for check in checks if check is not None]
