@@ -79,6 +79,72 @@ second [0, 1]
 
 With `np.take(table, 1, axis=0)` I do get `[2, 3]`.
 """
+LEAK = """# the cache eats memory
+
+```python
+from cache import load, used
+for step in range(0, 20, 5):
+    load(step)
+    print("step", step, "uses", used(), "MiB")
+```
+
+prints
+
+```
+step 0 uses 100 MiB
+step 5 uses 180 MiB
+step 10 uses 260 MiB
+step 15 uses 340 MiB
+```
+"""
+ALIVE = """# a node is never freed
+
+```python
+import weakref
+node = make()
+ref = weakref.ref(node)
+print(ref)
+del node
+print(ref)
+```
+
+This prints
+
+```
+<weakref at 0x7fab12345678; to 'Node' at 0x7fab87654321>
+<weakref at 0x7fab12345678; to 'Node' at 0x7fab87654321>
+```
+"""
+TABLE = """# two ways to sum differ
+
+```python
+import pandas as pd
+print(pd.DataFrame({"loop": a, "vector": b, "same": a == b}))
+```
+
+I get
+
+```
+   loop  vector   same
+x   1.0     1.0   True
+y   2.5     3.5  False
+z   4.0     9.0  False
+```
+"""
+NAN_AT_RANDOM = """# nan rows of the fast path
+
+```python
+import torch
+layer = torch.nn.Linear(2, 2)
+print(fast(layer))
+print(slow(layer))
+```
+
+```
+tensor([[0.1234, 0.5678], [nan, nan]])
+tensor([[0.1234, 0.5678], [0.1234, 0.5678]])
+```
+"""
 
 
 def verdict(report: str, *outputs: str, **seen: Any) -> Verdict:
@@ -121,6 +187,53 @@ def test_digits_of_a_full_print_are_the_claim() -> None:
 def test_what_another_way_does_give_is_right() -> None:
     assert verdict(OTHER_WAY, "first [0, 1]\nsecond [0, 1]\n") is Verdict.REPRODUCED
     assert verdict(OTHER_WAY, "first [0, 1]\nsecond [2, 3]\n") is Verdict.NOT_REPRODUCED
+
+
+def sizes(*values: int) -> str:
+    return "".join(f"step {5 * at} uses {value} MiB\n" for at, value in enumerate(values))
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ((90, 140, 140, 141), Verdict.NOT_REPRODUCED),
+        ((90, 140, 190, 240), Verdict.DIFFERENT),
+        ((100, 180, 180, 260), Verdict.DIFFERENT),
+        ((90, 140, 240, 140), Verdict.DIFFERENT),
+    ],
+)
+def test_memory_that_grew_and_is_flat_now(values: tuple[int, ...], expected: Verdict) -> None:
+    assert verdict(LEAK, sizes(*values)) is expected
+
+
+def test_a_reference_that_lived_and_is_dead_now() -> None:
+    alive = "<weakref at 0x7f0000000001; to 'Node' at 0x7f0000000002>\n"
+    dead = "<weakref at 0x7f0000000001; dead>\n"
+    assert verdict(ALIVE, alive + dead) is Verdict.NOT_REPRODUCED
+    assert verdict(ALIVE, alive + alive) is Verdict.REPRODUCED
+    assert verdict(ALIVE, dead + dead) is Verdict.DIFFERENT
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ("x 1.0 1.0 True\ny 2.5 2.5 True\nz 4.0 4.0 True\n", Verdict.NOT_REPRODUCED),
+        ("x 1.0 1.0 True\ny 2.5 2.5 True\nz 4.0 8.0 False\n", Verdict.DIFFERENT),
+        ("x 1.0 1.0 True\ny 7.5 7.5 True\nz 4.0 4.0 True\n", Verdict.DIFFERENT),
+        ("x 1.0 1.0 True\ny 2.5 2.5 True\n", Verdict.DIFFERENT),
+    ],
+)
+def test_a_table_whose_sides_agree_now(rows: str, expected: Verdict) -> None:
+    assert verdict(TABLE, f"   loop  vector   same\n{rows}") is expected
+
+
+def test_nan_that_became_what_the_other_side_draws() -> None:
+    right, other = "[0.9876, 0.4321]", "[0.1111, 0.2222]"
+    assert verdict(NAN_AT_RANDOM, f"tensor([{right}, {right}])\n" * 2) is Verdict.NOT_REPRODUCED
+    wrong = f"tensor([{right}, {other}])\ntensor([{right}, {right}])\n"
+    assert verdict(NAN_AT_RANDOM, wrong) is Verdict.DIFFERENT
+    still = f"tensor([{right}, [nan, nan]])\ntensor([{right}, {right}])\n"
+    assert verdict(NAN_AT_RANDOM, still) is Verdict.REPRODUCED
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from app.judging.check.failure_checks import (
     judge_out_of_memory,
 )
 from app.judging.check.guards import skipped_gpu_part
+from app.judging.check.mended_outputs import is_mended, nan_is_gone
 from app.judging.check.output_checks import (
     claimed_number,
     equals_claimed,
@@ -225,6 +226,10 @@ def _oracle(
         return oracles.OWN_CHECK
     if script.unseeded and are_distinct_now(check, whole.observation.stdout):
         return oracles.NUMBERS_DIFFER
+    if script.unseeded and nan_is_gone(check, whole.observation.stdout):
+        return oracles.REFERENCE_VALUE
+    if whole.outcome is Outcome.COMPLETED and is_mended(check, whole.observation.stdout):
+        return oracles.MENDED_OUTPUT
     return oracles.gone(check, whole.observation.stdout)
 
 

@@ -21,6 +21,7 @@ NO_DIFFERENCES = "no_differences"
 REFERENCE_VALUE = "reference_value"
 OWN_CHECK = "own_check"
 NUMBERS_DIFFER = "numbers_differ"
+MENDED_OUTPUT = "mended_output"
 
 _CONSTANT = re.compile(r"(?<![\w.])(?:np\.)?(?P<value>True|False)_?(?!\w)")
 _OPPOSITE = {"True": "False", "False": "True"}

@@ -17,6 +17,7 @@ _ORACLES = {
     oracles.NO_DIFFERENCES: "The script finds no differences any more.",
     oracles.REFERENCE_VALUE: "Values that were nan or inf are now the reference values of the report.",
     oracles.NUMBERS_DIFFER: "The random numbers that were equal in the report differ now.",
+    oracles.MENDED_OUTPUT: "The memory is flat, the reference is dead, or the sides agree now.",
     oracles.OWN_CHECK: "The script's own check passes.",
 }
 
