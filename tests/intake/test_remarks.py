@@ -6,6 +6,7 @@ import pytest
 from default_limits import read
 
 from app.intake.claim.claims import Check, Role
+from app.intake.remarks.output_remarks import read_remarks, without_remark
 
 SCRIPT = "```python\nimport numpy as np\nprint(np.median([3]))\n```\n\n"
 
@@ -47,3 +48,56 @@ def test_a_value_that_is_not_right_is_the_bug() -> None:
 )
 def test_nothing_is_right_if_the_report_does_not_say_which(text: str) -> None:
     assert Role.EXPECTED not in {role for role, _ in _values(text)}
+
+
+SESSION = """# roll
+
+```python
+>>> import numpy as np
+>>> np.roll([1, 2, 3], 1)
+array([3, 1, 2])  # fine
+>>> np.roll([[1], [2]], 1)
+array([[1],  # wrong, must be [[2], [1]] like the one above
+       [2]])
+>>> np.size([4])
+1  <-- ok
+```
+"""
+
+
+def test_remarks_in_a_session_say_what_is_wrong_and_what_is_right() -> None:
+    claim = read(SESSION, form="report").claim
+    assert [(check.role, check.lines) for check in claim.checks] == [
+        (Role.BUG, ("array([3, 1, 2])", "array([[1],", "[2]])", "1")),
+        (Role.EXPECTED, ("array([3, 1, 2])", "array([[2],", "[1]])", "1")),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "own", "right"),
+    [
+        ("7 <- should be 8", "7", ("8",)),
+        ("sum: 7   <=== expected 8", "sum: 7", ("sum: 8",)),
+        ("False  # has to be True", "False", ("True",)),
+        ("[1, 2]  <--- WRONG, expected: [2, 1]", "[1, 2]", ("[2, 1]",)),
+        ("7  # BUG", "7", ()),
+        ("7  <- must not be 7, oops", "7  <- must not be 7, oops", ()),
+        ("(1, 2) <-- should be 4", "(1, 2)", ()),
+        ("x <- y is good", "x <- y is good", ()),
+        ("#ff0000 # 2", "#ff0000 # 2", ()),
+    ],
+)
+def test_a_remark_behind_a_line(line: str, own: str, right: tuple[str, ...]) -> None:
+    assert without_remark(line) == own
+    assert read_remarks([line], "print(1)").right == right
+
+
+def test_lines_that_are_called_right_are_no_bug() -> None:
+    assert read_remarks(["1  # good", "2  # as expected"], "").is_right
+    assert not read_remarks(["1  # good", "2"], "").is_right
+    assert not read_remarks(["1  # good, but slow"], "").is_right
+
+
+def test_words_that_the_script_prints_are_output() -> None:
+    line = "7 <- should be 8"
+    assert read_remarks([line], 'print(x, "<- should be 8")').lines == (line,)

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from app.intake.remarks.output_remarks import without_remark
+
 # A text is searched up to here: reading looks at no more lines, and at no more words of a claim.
 MOST_LINES = 20_000
 _MOST_CHARACTERS = 200_000
@@ -181,7 +183,7 @@ def _bare(line: str) -> str:
     line = line.strip(_SIGNS)
     if mark := _OUTPUT_MARK.match(line):
         line = line[mark.end() :].strip(_SIGNS) or line
-    return " ".join(line.split())
+    return " ".join(without_remark(line).split())
 
 
 def _bare_word(word: str) -> str:

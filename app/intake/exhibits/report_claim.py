@@ -39,6 +39,7 @@ from app.intake.exhibits.right_values import (
 )
 from app.intake.exhibits.shown_outputs import is_expectation, lines_of, reads_as_output, shown_outputs
 from app.intake.exhibits.shown_warnings import split_warnings
+from app.intake.remarks.output_remarks import read_remarks
 from app.intake.remarks.values_of_versions import values_of_versions
 from app.intake.snippets.parts import Part, PartKind
 from app.intake.snippets.roles import says_it_works
@@ -367,12 +368,17 @@ def _output_checks(outputs: Sequence[Part], main: str) -> list[Check]:
         lines = lines_of(part)
         if not lines or len(lines) > MOST_LINES_OF_OUTPUT or not reads_as_output(part, main):
             continue
+        remarks = read_remarks(lines, main)
         if part.expected or part.elsewhere or says_it_works(part.before):
-            expected.append(_expected_output(part, lines))
+            expected.append(_expected_output(part, remarks.lines))
             continue
+        if remarks.is_right:
+            continue
+        if not seen and remarks.right:
+            expected.insert(0, [output_check(remarks.right, role=Role.EXPECTED)])
         device = device_of(part.introduction)
         where = newest_place(part.version).model_copy(update={"device": device})
-        seen.append(output_check(lines).model_copy(update={"where": where}))
+        seen.append(output_check(remarks.lines).model_copy(update={"where": where}))
         warnings += split_warnings(part.text.split("\n"))[1]
     if not seen:
         return []

@@ -19,6 +19,7 @@ from app.intake.exhibit import ExhibitKind, Stance
 from app.intake.exhibits.conditions import condition_of
 from app.intake.exhibits.shown_outputs import lines_of, reads_as_output
 from app.intake.exhibits.shown_warnings import split_warnings
+from app.intake.remarks.output_remarks import read_remarks
 from app.intake.snippets.parts import Part
 from app.intake.snippets.roles import says_it_works
 from app.intake.words.vocabulary import device_of, is_printed_line
@@ -72,7 +73,7 @@ def evidence_of(part: Part, script: str) -> Iterator[Evidence]:
     if failure:
         yield from _failure(visible, failure[0])
     else:
-        printed = lines_of(part)
+        printed = read_remarks(lines_of(part), script).lines
         if 0 < len(printed) <= MOST_LINES_OF_OUTPUT and reads_as_output(part, script):
             kind = ExhibitKind.REPL_VALUE if part.transcript else ExhibitKind.OUTPUT
             yield Evidence(kind, printed, output_check(printed))
