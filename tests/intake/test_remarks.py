@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from default_limits import read
 
-from app.intake.claim.claims import Check, Role
+from app.intake.claim.claims import Check, CheckKind, Role
 from app.intake.remarks.output_remarks import read_remarks, without_remark
 
 SCRIPT = "```python\nimport numpy as np\nprint(np.median([3]))\n```\n\n"
@@ -101,3 +101,41 @@ def test_lines_that_are_called_right_are_no_bug() -> None:
 def test_words_that_the_script_prints_are_output() -> None:
     line = "7 <- should be 8"
     assert read_remarks([line], 'print(x, "<- should be 8")').lines == (line,)
+
+
+def _messages(text: str) -> list[tuple[Role, CheckKind, str | None]]:
+    claim = read(f"# Wrong words\n\n{text}\n", form="report").claim
+    return [(check.role, check.kind, check.message) for check in claim.checks]
+
+
+WRONG, RIGHT = "axis 0 is out of bounds for columns", "axis 0 is out of bounds for rows"
+
+
+@pytest.mark.parametrize(
+    "expected",
+    [
+        f"### Expected behavior\n\n> {RIGHT}\n",
+        f"**Expected behavior**\nAn error, of course.\n\nWith these words:\n\n> {RIGHT}\n",
+        f"### Expected behavior\n\nThis one:\n\n`{RIGHT}`\n",
+        f'The message should be "{RIGHT}".',
+        f"The text has to read `IndexError: {RIGHT}`.",
+    ],
+)
+def test_an_error_with_a_wrong_message_has_a_right_one(expected: str) -> None:
+    script = f"```python\nimport numpy as np\nnp.take([], 0)\n# gives 'IndexError: {WRONG}'\n```\n\n"
+    assert _messages(script + expected) == [
+        (Role.BUG, CheckKind.EXCEPTION, WRONG),
+        (Role.EXPECTED, CheckKind.EXCEPTION, RIGHT),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'The message should not be "{RIGHT}".',
+        "### Expected behavior\n\n> No error at all, please.\n",
+    ],
+)
+def test_other_words_are_no_right_message(text: str) -> None:
+    script = f"```python\nimport numpy as np\nnp.take([], 0)\n# IndexError: {WRONG}\n```\n\n"
+    assert _messages(script + text) == [(Role.BUG, CheckKind.EXCEPTION, WRONG)]

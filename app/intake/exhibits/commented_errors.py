@@ -94,6 +94,7 @@ _ELSEWHERE = re.compile(
     r"|unless|no longer|never|catches|caught|in Ordnung|stimmt|richtig)\b|\d\.\d",
     FLAGS,
 )
+_CLOSING = {"`": "`", '"': '"', "'": "'", "“": "”"}
 _MOST_COMMENTS = 400
 _MOST_COMMENT = 500
 
@@ -110,12 +111,13 @@ def commented_errors(script: str) -> list[Check]:
         match = _ERROR.search(comment)
         if match is None:
             continue
-        before = comment[: match.start()].strip()
+        before, message = _outside_quotes(
+            comment[: match.start()].strip(), match["message"].lstrip(":：").strip()
+        )
         role = _role_of(before)
         if role is None:
             continue
         name = match["type"].rsplit(".", 1)[-1]
-        message = own_message(match["message"].lstrip(":：").strip(" \t.!"))
         check = Check(
             text=comment[:300], kind=CheckKind.EXCEPTION, role=role, exception_type=name, message=message
         )
@@ -124,6 +126,14 @@ def commented_errors(script: str) -> list[Check]:
         return []
     others = [check for key, check in expected.items() if key not in bugs]
     return [*bugs.values(), *(others if len(others) == 1 else [])]
+
+
+def _outside_quotes(before: str, message: str) -> tuple[str, str]:
+    """The words before an error, and its message. A quote that opens before the error ends the message."""
+    closing = _CLOSING.get(before[-1:])
+    if closing and closing in message:
+        return before[:-1].rstrip(), message.rpartition(closing)[0].strip()
+    return before, own_message(message.strip(" \t.!"))
 
 
 def _role_of(before: str) -> Role | None:

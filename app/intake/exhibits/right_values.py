@@ -9,6 +9,7 @@ from app.intake.claim.claim_text import output_check
 from app.intake.claim.claims import Check, CheckKind, Role
 from app.intake.claim.expected_elsewhere import find_expected_elsewhere
 from app.intake.exhibits.expected_of_expressions import expected_of_expression
+from app.intake.remarks.right_messages import right_message
 from app.intake.words.vocabulary import strip_quotes
 
 PRINTED_KINDS = {CheckKind.OUTPUT, CheckKind.VALUE}
@@ -28,7 +29,7 @@ def right_values(checks: Sequence[Check], texts: Sequence[str], main: str) -> li
         of_expression := expected_of_expression(bugs[0].lines, texts, main)
     ):
         return [of_expression]
-    right = find_expected_elsewhere(checks, texts)
+    right = right_message(checks, texts) or find_expected_elsewhere(checks, texts)
     if not right and len(bugs) == len(checks) == 1:
         values = {match["value"].strip() for text in texts for match in other_ways(text, main)}
         right = [output_check((value,), role=Role.EXPECTED) for value in values if len(values) == 1]
