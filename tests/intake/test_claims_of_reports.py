@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from default_limits import read
 
-from app.intake.claim.claims import Check
+from app.intake.claim.claims import Check, Role
 
 CODE = "```python\nimport torch\nprint(torch.ones(3).sum())\n```\n"
 
@@ -272,3 +272,33 @@ def test_a_name_of_the_script_is_no_expected_output() -> None:
     code = "```python\nimport torch\nreading = torch.ones(3)\nprint(reading + 1)\n```\n"
     text = code + "```\nTypeError: bad\n```\n`reading` is what should be printed."
     assert [role for role, _, _ in said(text)] == ["bug"]
+
+
+def test_a_block_that_the_script_ends_with_is_no_expectation() -> None:
+    ends = "### Expected behavior\n\nThis script fails with\n\n```\nTypeError: no scale\n```\n\nno help.\n"
+    assert said(f"{CODE}\n{ends}")[:1] == [("bug", "exception", "TypeError")]
+    raises = "### Expected behavior\n\nIt should raise\n\n```\nTypeError: no scale\n```\n"
+    assert ("bug", "exception", "TypeError") not in said(f"{CODE}\n{raises}")
+
+
+@pytest.mark.parametrize(
+    ("comment", "message"),
+    [
+        ('The message says "got a list of lists"', "got a list of lists"),
+        ("the error message is: `got a list of lists.`", "got a list of lists"),
+        ('The message should say "got a list of lists"', None),
+        ('The manual says "got a list of lists"', None),
+    ],
+)
+def test_a_message_that_a_comment_quotes(comment: str, message: str | None) -> None:
+    code = f"```python\nimport torch\ntorch.stack([[1]])  # {comment}\n```\n"
+    checks = read(code, form="report", title="bad words").claim.having(Role.BUG)
+    assert [check.message for check in checks] == ([message] if message else [])
+
+
+@pytest.mark.parametrize(
+    ("mark", "is_read"), [("# Wrong, 4 is missing.", True), ("# Good.", False), ("x = 3", False)]
+)
+def test_an_output_whose_next_comment_calls_it_wrong(mark: str, *, is_read: bool) -> None:
+    code = f"```python\nimport torch\nx = torch.ones(2)\nprint('x', x)\n# ... x [1. 2. 3.]\n{mark}\n```\n"
+    assert (("bug", "output", "x [1. 2. 3.]") in said(code)) is is_read

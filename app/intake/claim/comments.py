@@ -51,6 +51,9 @@ _EXPECTED = re.compile(
     rf"\b(?:{any_of(MODALS)} {any_of(SHOW)}|expected|{any_of(INSTEAD)}|not|but|correct is)\b:?\s*",
     re.IGNORECASE,
 )
+# `# ... u2 [1. nan]` below a print, and `# Bad, a nan` below that.
+_MARKED_OUTPUT = re.compile(r"#+ ?(?:\.\.\.|…|>>>?|[-=]+>|→) ?(?P<output>\S.{0,400})")
+_MARKED_WRONG = re.compile(r"#+ ?(?:bad|wrong|incorrect|not (?:ok|right|good|correct)|bug)\b", re.IGNORECASE)
 _OUTPUT_BELOW = re.compile(
     r"#+\s*(?:the |my |actual |real )?(?:outputs?|prints?|results?|stdout|printed|i get|we get|gives?"
     r"|shows?)\s*+:?\s*$",
@@ -125,11 +128,23 @@ def commented_outputs(script: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         printed_lines, expected_lines = _below(
             text, max((statement.end_lineno or 0 for statement in tree.body), default=0)
         )
-        return tuple(printed_lines), tuple(expected_lines)
+        return tuple(printed_lines or _marked_wrong(lines)), tuple(expected_lines)
     # A value that is right in one place and wrong in another belongs to both.
     values = (*wrong, *(value for value in shown_right if value in wrong))
     is_replaced = len(right) > len(shown_right) and set(right) <= set(values)
     return values, tuple(mended if is_replaced else right)
+
+
+def _marked_wrong(lines: Sequence[str]) -> list[str]:
+    """The outputs in comments below prints whose next comment calls them wrong."""
+    return [
+        match["output"].strip()
+        for call, comment, mark in zip(lines, lines[1:], lines[2:], strict=False)
+        if call.startswith("print(")
+        and (match := _MARKED_OUTPUT.fullmatch(comment.strip()))
+        and _MARKED_WRONG.match(mark)
+        and is_printed_line(match["output"])
+    ]
 
 
 def _string_below(following: Sequence[ast.stmt]) -> list[str]:

@@ -82,6 +82,12 @@ _RAISES = frozenset(
         *("erreur", "lanza", "falla", "un", "aquí", "solleva", "вызывает", "报错", "抛出", "这里", "出错"),
     )
 )
+# `# The message reads "expected a list"`, without the type of the error.
+_MESSAGE = re.compile(
+    r"(?:but )?(?:the |this |its )?(?:error )?message (?:reads|says|states|is):? {0,2}[`\"']{1,3}"
+    r"(?P<message>[^`\"'\n]{12,300})[`\"']",
+    re.IGNORECASE,
+)
 _WORD = re.compile(r"[^\s:：,!.]+")
 _MOST_WORDS = 8
 _SHOULD_RAISE = re.compile(
@@ -110,6 +116,7 @@ def commented_errors(script: str) -> list[Check]:
     for comment in _comments(text):
         match = _ERROR.search(comment)
         if match is None:
+            bugs |= _message_only(comment)
             continue
         before, message = _outside_quotes(
             comment[: match.start()].strip(), match["message"].lstrip(":：").strip()
@@ -134,6 +141,15 @@ def _outside_quotes(before: str, message: str) -> tuple[str, str]:
     if closing and closing in message:
         return before[:-1].rstrip(), message.rpartition(closing)[0].strip()
     return before, own_message(message.strip(" \t.!"))
+
+
+def _message_only(comment: str) -> dict[tuple[str, str], Check]:
+    """The error whose message a comment quotes without its type."""
+    match = _MESSAGE.match(comment)
+    if match is None:
+        return {}
+    message = match["message"].strip(" .!")
+    return {("", message): Check(text=comment[:300], kind=CheckKind.EXCEPTION, message=message)}
 
 
 def _role_of(before: str) -> Role | None:

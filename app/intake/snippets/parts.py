@@ -29,7 +29,9 @@ _EXPECTED = re.compile(
     re.IGNORECASE,
 )
 _ACTUAL = re.compile(
-    r"\b(?:actual\w*|instead|unexpected\w*|but (?:i )?(?:get|got)|current (?:output|behaviou?r|result))\b",
+    r"\b(?:actual\w*|instead|unexpected\w*|but (?:i )?(?:get|got)|current (?:output|behaviou?r|result)"
+    r"|(?:snippet|script|code|example|program)(?: above| here)? (?:ends|fails|stops|dies|crashes|breaks)"
+    r" (?:in|with|on))\b",
     re.IGNORECASE,
 )
 _QUOTED = re.compile(
