@@ -29,6 +29,7 @@ from app.judging.check.output_checks import (
     numbers_in_place,
 )
 from app.judging.check.places import exclusion_of, mismatch_of
+from app.judging.check.printed_optima import shows_same_optima
 from app.judging.check.printed_part import names_part, part_of
 from app.judging.check.random_numbers import judge_random
 from app.judging.check.reach import (
@@ -188,6 +189,9 @@ def _judge_output_only(
         return spelling, None
     whole, result = result, _without_echo(check, result, expected)
     check_result = _judge_kind(check, result)
+    is_other = check_result is CheckResult.OTHER and not expected
+    if is_other and shows_same_optima(check, result.observation.stdout):
+        check_result = CheckResult.MET
     if check_result is CheckResult.MET:
         is_met = not (
             _is_met_by_rounding(check, result, expected) or _is_met_on_stderr_only(check, result, expected)
