@@ -84,7 +84,8 @@ def passages_in(results: Sequence[Result]) -> list[Result]:
 def lost_passage(attempt_id: str) -> Result:
     """The result of a passage check that was lost: it was asked for, and nothing was seen."""
     return Result(
-        node="",
+        # No node answered, but a result needs a valid name.
+        node="none",
         instance="",
         attempt_id=attempt_id,
         lease_no=0,
