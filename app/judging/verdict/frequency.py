@@ -20,6 +20,7 @@ _CONCURRENT = re.compile(
     r"|num_workers)\b"
 )
 _NOT_FINITE = re.compile(r"(?<![\w.])[-+]?(?:nan|inf)(?!\w)", re.IGNORECASE)
+_NOT_DETERMINISTIC = re.compile(r"(?:\bnot |\bnon-?|n['’]t )deterministic(?:ally)?\b", re.IGNORECASE)
 _ASSERTION = "AssertionError"
 _BY_LUCK = {CheckKind.CRASH, CheckKind.HANG}
 
@@ -29,9 +30,12 @@ def is_about_frequency(claim: Claim) -> bool:
 
     A claim that every run differs is none: a few runs show it.
     """
-    return any(check.over_repeats and check.lines for check in claim.having(Role.BUG)) or says_sometimes(
-        claim.text[:_MOST_TITLE]
-    )
+    bugs = claim.having(Role.BUG)
+    text = claim.text[:_MOST_TITLE]
+    if any(check.over_repeats for check in bugs):
+        # `It is not deterministic` only says again that the runs differ.
+        text = _NOT_DETERMINISTIC.sub(" ", text)
+    return any(check.over_repeats and check.lines for check in bugs) or says_sometimes(text)
 
 
 def is_by_chance(claim: Claim, script: Script) -> bool:
