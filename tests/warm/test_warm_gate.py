@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -51,7 +52,14 @@ def test_it_waits_for_its_card(both: Both, how: str) -> None:
     if how == "warm":
         gated.prepare()
     run: Callable[[str], SandboxResult] = gated.warm if how == "warm" else gated.cold
-    threading.Timer(3.0 if how == "cold" else 1.5, cards.free.set).start()
+
+    def free_when_waited_for() -> None:
+        deadline = time.monotonic() + 15
+        while not (gates and gates[-1].waited_seconds > 0.5) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        cards.free.set()
+
+    threading.Thread(target=free_when_waited_for).start()
     result = run(SCRIPT)
     assert (result.ending, result.exit_status) == (Ending.EXITED, 0), result
     assert result.stdout.head == b"True True 2.0\n"
