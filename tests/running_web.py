@@ -62,6 +62,6 @@ def web_of(stage: Stage, **changed: object) -> Iterator[Web]:
     """A web on a stage's database and broker; `changed` settings are its own."""
     with (
         serve(stage.settings.model_copy(update=changed)) as url,
-        httpx2.Client(base_url=url, timeout=20) as client,
+        httpx2.Client(base_url=url, timeout=60) as client,
     ):
         yield Web(url=url, client=client, stage=stage)

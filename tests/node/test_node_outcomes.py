@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 
 import pytest
+from pydantic import ValidationError
 
 from worker.attempt.execute import Executor
 from worker.attempt.result import text_of
@@ -97,7 +98,8 @@ def test_refusals_say_why(execute: Execute, executor: Executor, sandbox: Sandbox
 
     assert code(contract=99) == "unknown_contract"
     assert code(toolchain="not-there") == "unknown_toolchain"
-    assert code(toolchain="../../etc") == "unknown_toolchain"
+    with pytest.raises(ValidationError):
+        code(toolchain="../../etc")
     assert code(device="cuda") == "no_gpu"
     assert code(device="cuda", gpus=2) == "too_few_gpus"
     assert code(settings={"x": "1"}) == "unknown_setting"

@@ -34,12 +34,13 @@ Stream = Annotated[str, Field(max_length=MOST_STREAM)]
 CutName = Annotated[str, Field(max_length=MOST_NAME), _cut(MOST_NAME)]
 Explanation = Annotated[str, Field(max_length=MOST_EXPLANATION), _cut(MOST_EXPLANATION)]
 
-# Names that stand in our own sentences. A pattern of pydantic has no other end than that of the text.
-NodeName = Annotated[str, Field(pattern=f"^(?:{NODE_NAME.pattern})$")]
-ToolchainName = Annotated[str, Field(pattern=f"^(?:{TOOLCHAIN_NAME.pattern})$")]
-BaseName = Annotated[str, Field(pattern=f"^(?:{TOOLCHAIN_NAME.pattern})?$")]
-CardName = Annotated[str, Field(pattern=f"^(?:{CARD_NAME.pattern})$")]
-Capability = Annotated[str, Field(pattern=f"^(?:{CAPABILITY.pattern})$")]
+# Names that stand in our own sentences. A pattern of pydantic has no other end than that of the text. The
+# lengths are those of the patterns, for whoever reads the description only.
+NodeName = Annotated[str, Field(max_length=64, pattern=f"^(?:{NODE_NAME.pattern})$")]
+ToolchainName = Annotated[str, Field(max_length=100, pattern=f"^(?:{TOOLCHAIN_NAME.pattern})$")]
+BaseName = Annotated[str, Field(max_length=100, pattern=f"^(?:{TOOLCHAIN_NAME.pattern})?$")]
+CardName = Annotated[str, Field(max_length=96, pattern=f"^(?:{CARD_NAME.pattern})$")]
+Capability = Annotated[str, Field(max_length=9, pattern=f"^(?:{CAPABILITY.pattern})$")]
 
 Count = Annotated[int, Field(ge=0, lt=MOST_COUNT)]
 # A count for which Postgres has 32 bits.
