@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from app.intake.code.syntax import nodes_of
+from app.intake.code.syntax import nodes_of, tree_of
 
 _SETS = {"set", "frozenset"}
 # They keep the order in which they walk a set. `sorted`, `len`, `min` and others don't show it.
@@ -13,9 +13,8 @@ _KEEP_ORDER = {"list", "tuple", "iter", "enumerate"}
 
 def depends_on_hashes(source: str) -> bool:
     """True if the script walks a set of strings. The hashes of strings are random."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = tree_of(source)
+    if tree is None:
         return False
     names = {
         target.id

@@ -75,4 +75,5 @@ def is_called_right(checks: Sequence[Check], right: frozenset[str]) -> bool:
 
 
 def values_of(check: Check) -> frozenset[str]:
+    """The lines and the number of a check, without quotes."""
     return frozenset(strip_quotes(value) for value in (*check.lines, check.number or "") if value)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from app.intake.claim.claims import Check, CheckKind, Role
-from app.judging.output.printed_lines import Token, tokens_of
+from app.judging.output.printed_lines import form_of, tokens_of
 from app.judging.output.printed_numbers import Number, matches
 
 _MOST_LINES = 400
@@ -54,7 +54,7 @@ def nan_is_gone(check: Check, stdout: str) -> bool:
         return False
     claimed = [token for line in check.lines[:_MOST_LINES] for token in tokens_of(line)]
     seen = [token for line in stdout.splitlines()[:_MOST_LINES] for token in tokens_of(line)]
-    if [_word(token) for token in claimed] != [_word(token) for token in seen]:
+    if form_of(claimed) != form_of(seen):
         return False
     pairs = [
         (one, other)
@@ -65,10 +65,6 @@ def nan_is_gone(check: Check, stdout: str) -> bool:
     missing = [other for one, other in pairs if not math.isfinite(one.value)]
     finite = all(math.isfinite(other.value) for _, other in pairs)
     return bool(missing) and finite and all(other.text in references for other in missing)
-
-
-def _word(token: Token) -> str | None:
-    return token if isinstance(token, str) else None
 
 
 def _memory_is_flat(claimed: Sequence[str], lines: Sequence[str]) -> bool:
@@ -121,7 +117,7 @@ def _table_agrees(claimed: Sequence[str], lines: Sequence[str]) -> bool:
 
 def _row_agrees(before: str, now: str) -> bool:
     one, other = (tokens_of(_ANSWER.sub(" ", line)) for line in (before, now))
-    same_words = [_word(token) for token in one] == [_word(token) for token in other]
+    same_words = form_of(one) == form_of(other)
     known = [token for token in one if isinstance(token, Number)]
     return (
         _ANSWER.findall(now) == ["True"]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from app.intake.claim.claims import Check, CheckKind, Role
 from app.judging.output.printed_differences import difference_in
-from app.judging.output.printed_lines import Token, tokens_of
+from app.judging.output.printed_lines import Token, form_of, place_of_form, tokens_of
 from app.judging.output.printed_numbers import Number, matches
 from app.judging.output.value_position import has_label, shown_constants
 
@@ -64,7 +64,7 @@ def stands_alone(expected: Check, lines: Sequence[str]) -> bool:
         lines = [line for line in lines if has_label(line, expected.label)] or lines
     rows = [tokens_of(line) for line in lines]
     for claim in claims:
-        alike = [row for row in rows if _form(row) == _form(claim)]
+        alike = [row for row in rows if form_of(row) == form_of(claim)]
         equal = [row for row in alike if _equal(claim, row)]
         others = [
             row for row in alike if row not in equal and not any(_equal(other, row) for other in claims)
@@ -84,11 +84,11 @@ def shows_replaced_line(check: Check, expected: Check, stdout: str) -> bool:
     changed = [
         seen
         for one, seen in zip(claimed, lines, strict=True)
-        if _form(one) != _form(seen) or not _equal(one, seen)
+        if form_of(one) != form_of(seen) or not _equal(one, seen)
     ]
     if len(changed) != 1:
         return False
-    if _form(changed[0]) == _form(right):
+    if form_of(changed[0]) == form_of(right):
         return _equal(right, changed[0])
     # In a row of a table, `should be 0.551` is about the one number that changed.
     return _is_one_number_replaced(claimed, lines, right)
@@ -100,7 +100,7 @@ def _is_one_number_replaced(
     pairs = [
         (one, other)
         for row, seen in zip(claimed, lines, strict=True)
-        if _form(row) == _form(seen)
+        if form_of(row) == form_of(seen)
         for one, other in zip(row, seen, strict=True)
         if isinstance(one, Number) and isinstance(other, Number) and not matches(one, other)
     ]
@@ -111,7 +111,7 @@ def _is_one_number_replaced(
 
 
 def _has_same_form(one: Sequence[Token], other: Sequence[Token]) -> bool:
-    return _form(one) == _form(other)
+    return form_of(one) == form_of(other)
 
 
 def _has_flipped(check: Check, lines: Sequence[str]) -> bool:
@@ -192,7 +192,7 @@ def _answers(line: str) -> list[tuple[str, str]]:
 
 
 def _answer_form(line: str) -> tuple[str | None, ...]:
-    return _form(tokens_of(_CONSTANT.sub(" ANSWER ", line)))
+    return form_of(tokens_of(_CONSTANT.sub(" ANSWER ", line)))
 
 
 def _no_differences(check: Check, lines: Sequence[str]) -> bool:
@@ -224,13 +224,13 @@ def _shows_reference(check: Check, lines: Sequence[str]) -> bool:
 
     The claimed lines must be one block of the output, with the same words and as many numbers.
     """
-    forms = [_form(tokens_of(line)) for line in check.lines]
+    forms = [form_of(tokens_of(line)) for line in check.lines]
     if len(forms) == 2 and forms[0] == forms[1]:
         # Where two sides differ, either may be the wrong one.
         return False
     claimed = [token for line in check.lines for token in tokens_of(line)]
     seen = [token for line in lines for token in tokens_of(line)]
-    at = _place_of(claimed, seen)
+    at = place_of_form(claimed, seen)
     if at is None:
         return False
     references = [token for token in claimed if isinstance(token, Number) and math.isfinite(token.value)]
@@ -242,18 +242,6 @@ def _shows_reference(check: Check, lines: Sequence[str]) -> bool:
             return False
         changed = True
     return changed
-
-
-def _place_of(claimed: Sequence[Token], seen: Sequence[Token]) -> int | None:
-    """The first place where the output has the claimed form: the same words, and as many numbers."""
-    form = _form(claimed)
-    whole = _form(seen)
-    last = len(whole) - len(form)
-    return next((at for at in range(last + 1) if whole[at : at + len(form)] == form), None) if form else None
-
-
-def _form(tokens: Sequence[Token]) -> tuple[str | None, ...]:
-    return tuple(None if isinstance(token, Number) else token for token in tokens)
 
 
 def _equal(claimed: Sequence[Token], seen: Sequence[Token]) -> bool:

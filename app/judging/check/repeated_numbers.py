@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from app.intake.claim.claims import Check, CheckKind, Role
-from app.judging.output.printed_lines import Token, tokens_of
+from app.judging.output.printed_lines import Token, form_of, place_of_form, tokens_of
 from app.judging.output.printed_numbers import Number
 
 # Fractions with fewer digits, and shorter whole numbers, are equal by chance.
@@ -22,7 +22,7 @@ def still_repeats(lines: Sequence[str], stdout: str) -> bool:
     claimed, seen = _tokens(lines), _tokens(stdout[:_MOST_CHARACTERS].splitlines())
     if not _repeats(claimed, len(lines)):
         return True
-    at = _place_of(claimed, seen)
+    at = place_of_form(claimed, seen)
     if at is None:
         return max(Counter(_fine(seen)).values(), default=0) > 1
     first: dict[str, str] = {}
@@ -38,7 +38,7 @@ def are_distinct_now(check: Check, stdout: str) -> bool:
     if check.role is not Role.BUG or check.kind is not CheckKind.OUTPUT:
         return False
     claimed, seen = _tokens(check.lines), _tokens(stdout[:_MOST_CHARACTERS].splitlines())
-    if not _repeats(claimed, len(check.lines)) or _form(claimed) != _form(seen):
+    if not _repeats(claimed, len(check.lines)) or form_of(claimed) != form_of(seen):
         return False
     now = [
         other.text
@@ -72,14 +72,3 @@ def _is_fine(number: Number) -> bool:
 
 def _tokens(lines: Sequence[str]) -> list[Token]:
     return [token for line in lines[:_MOST_LINES] for token in tokens_of(line)]
-
-
-def _form(tokens: Sequence[Token]) -> list[str | None]:
-    return [None if isinstance(token, Number) else token for token in tokens]
-
-
-def _place_of(claimed: Sequence[Token], seen: Sequence[Token]) -> int | None:
-    """The first place where the output has the same words, and as many numbers between them."""
-    form, whole = _form(claimed), _form(seen)
-    starts = range(len(whole) - len(form) + 1)
-    return next((at for at in starts if whole[at : at + len(form)] == form), None)

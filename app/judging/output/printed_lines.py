@@ -45,6 +45,18 @@ def tokens_of(text: str) -> list[Token]:
     return tokens
 
 
+def form_of(tokens: Sequence[Token]) -> tuple[str | None, ...]:
+    """The words of a text, with None in the place of each number."""
+    return tuple(None if isinstance(token, Number) else token for token in tokens)
+
+
+def place_of_form(claimed: Sequence[Token], seen: Sequence[Token]) -> int | None:
+    """The first place where the output has the claimed form; None if there is none, or nothing is claimed."""
+    form, whole = form_of(claimed), form_of(seen)
+    starts = range(len(whole) - len(form) + 1)
+    return next((at for at in starts if whole[at : at + len(form)] == form), None) if form else None
+
+
 def same_token(claimed: Token, seen: Token) -> bool:
     """Whether two tokens are equal: numbers by value at the printed precision, words letter by letter."""
     if isinstance(claimed, Number) and isinstance(seen, Number):
