@@ -261,6 +261,7 @@ def test_code_that_a_mail_program_quotes() -> None:
     [
         "It gives `515` on 1.16 and `514` on 1.17. The stream is frozen, so I expect `515`.",
         "We get `515` with 1.16 and `514` with 1.17. It should be `515`.",
+        "It prints `515`, and I expect `515` everywhere.",
     ],
 )
 def test_a_value_that_is_called_right_is_no_bug(text: str) -> None:
