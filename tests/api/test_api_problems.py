@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 
 import pytest
+import structlog
 from api.web_client import Web
 
 # In the names of tests, so that it is the same in every process that collects them.
@@ -138,24 +139,23 @@ def test_a_body_over_the_limit_without_a_length(web: Web) -> None:
     check(web.client.post("/api/v1/runs", content=chunks(), headers=JSON), 413, "too_large")
 
 
-def test_a_fault_of_ours_shows_nothing(
-    web: Web, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_fault_of_ours_shows_nothing(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("the secret inside")
 
     monkeypatch.setattr("app.api.runs.list_runs", fail)
-    answer = web.client.get("/api/v1/runs")
+    with structlog.testing.capture_logs() as logged:
+        answer = web.client.get("/api/v1/runs")
     check(answer, 500, "fault")
     assert "secret" not in answer.text
     monkeypatch.setattr("app.web.routes.home.list_reports", fail)
     # A page is drawn without the part.
-    page = web.client.get("/")
+    with structlog.testing.capture_logs() as logged_later:
+        page = web.client.get("/")
     assert page.status_code == 200
     assert "The fault is ours" in page.text
     assert "secret" not in page.text
     assert page.headers["content-type"].startswith("text/html")
     assert "content-security-policy" in page.headers
-    logged = capsys.readouterr().out
-    assert "request_failed" in logged
-    assert "page_part_failed" in logged
+    assert "request_failed" in [line["event"] for line in logged]
+    assert "page_part_failed" in [line["event"] for line in logged_later]

@@ -73,7 +73,7 @@ def test_a_cell_is_stopped_while_it_runs_and_run_again(service: Service) -> None
     again = command(service, "rerun", run["id"], "--which", "failed")
     assert again["state"] == "running"
     done = until(service, run["id"], is_over)
-    assert [job["verdict"] for job in done["jobs"]] == ["reproduced", "reproduced"]
+    assert [job["verdict"] for job in done["jobs"]] == ["reproduced", "reproduced"], done["jobs"][1]
     assert len(done["jobs"][1]["attempts"]) > 1
 
 
