@@ -58,11 +58,12 @@ a = torch.randn(4096, 4096, device="cuda", dtype=torch.float64)
 for _ in range(100): a = a @ a; a = a / a.norm()
 print(a.sum().item())
 """
-STAND_IN = "/dev/full"
+# One for each card; a sandbox has harmless ones of these names too.
+STAND_INS = ("/dev/full", "/dev/zero")
 ON_STAND_IN = f"""
 import os, torch
 TOUCH
-fd = os.open({STAND_IN!r}, os.O_RDWR)
+fds = [os.open(path, os.O_RDWR) for path in {STAND_INS!r}]
 import time
 time.sleep(0.9)
 print(torch.ones(8).sum().item())
@@ -72,13 +73,17 @@ LOCK = "import fcntl, os; fcntl.flock(os.open({!r}, os.O_RDWR | os.O_CREAT), fcn
 LIMITS = Limits(wall_seconds=120, memory_bytes=16 * GIB)
 
 
-class StandInCard(CardWatch):
-    """A card that no driver knows."""
+class StandInCards(CardWatch):
+    """Cards that no driver knows."""
 
-    def __init__(self, folder: Path) -> None:
-        gpu = Gpu(index=0, model="stand-in", memory_bytes=1, capability="9.0", driver="none")
-        super().__init__([gpu], lambda: None, folder=folder, check_seconds=1e9, check_memory_bytes=0)
-        self._cards[0].check_at = time.monotonic() + 1e9
+    def __init__(self, folder: Path, count: int) -> None:
+        gpus = [
+            Gpu(index=index, model="stand-in", memory_bytes=1, capability="9.0", driver="none")
+            for index in range(count)
+        ]
+        super().__init__(gpus, lambda: None, folder=folder, check_seconds=1e9, check_memory_bytes=0)
+        for card in self._cards.values():
+            card.check_at = time.monotonic() + 1e9
 
     def is_alone(self, _index: int) -> bool:
         return True
@@ -107,30 +112,32 @@ class Measured:
 
 
 class Bench:
-    """One node's parts, and a pool of slots for each way."""
+    """One node's parts with so many cards, and a pool of slots for each way."""
 
-    def __init__(self, home: Path, *, stand_in: bool) -> None:
+    def __init__(self, home: Path, *, stand_in: bool, cards: int = 1) -> None:
         found = toolchain()
         self.home, self.name, self.python = home, found["name"], found["python"]
         store = ToolchainStore(Path(self.python).parents[2])
         self.script = ON_STAND_IN if stand_in else ON_CARD
         self.executor = Executor(IDENTITY, store, EnvironmentRecorder(home / "cache", probe_seconds=120))
         if stand_in:
-            sandbox_job.device_nodes = lambda granted: (STAND_IN,) if granted else ()  # type: ignore[assignment]
-            self.cards: CardWatch = StandInCard(home / "cards")
+            sandbox_job.device_nodes = lambda granted: tuple(  # type: ignore[assignment]
+                STAND_INS[gpu.index] for gpu in granted
+            )
+            self.cards: CardWatch = StandInCards(home / "cards", cards)
         else:
             chosen = store.find(self.name)
             self.cards = CardWatch(
-                find_gpus()[:1],
+                find_gpus()[:cards],
                 lambda: chosen,
                 folder=home / "cards",
                 check_seconds=1e9,
                 check_memory_bytes=256 * MIB,
             )
             sandbox = Sandbox(slot=90, home=home)
-            # Afterwards the card is sound, and it is known whether the driver lists processes in a sandbox.
-            if not self.cards.check(self.cards.usable()[0], sandbox):
-                raise SystemExit(f"the card is not sound: {self.cards.cards()}")
+            # Afterwards the cards are sound, and it is known whether the driver lists processes in a sandbox.
+            if not all(self.cards.check(index, sandbox) for index in self.cards.usable()):
+                raise SystemExit(f"a card is not sound: {self.cards.cards()}")
         self.measured: dict[str, Measured] = {}
 
     def by_hand(self, at_once: int, count: int) -> None:
@@ -183,7 +190,10 @@ class Bench:
                 results.append(message)
 
         settings = NodeSettings(
-            home=self.home, locks=self.home / "locks", slots=slots or places, card_places=places
+            home=self.home,
+            locks=self.home / "locks",
+            slots=slots or places * self.cards.count,
+            card_places=places,
         )
         pool = SlotPool(settings, self.executor, identity=IDENTITY, deliver=deliver, cards=self.cards)
         pool.start()

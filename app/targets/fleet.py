@@ -9,7 +9,7 @@ from packaging.version import Version
 
 from app.targets.target import Target
 from worker.contract import CardState, Device, Gpu, Hello, Level, Reason, ToolchainFacts, WhoCanAct
-from worker.contract.names import split_layers
+from worker.contract.names import is_capability, split_layers
 from worker.contract.versions import parse_release
 
 
@@ -129,7 +129,7 @@ def can_serve(hello: Hello, target: Target, *, required_level: Level) -> Reason 
             code="no_cuda_build", detail="This toolchain is a CPU build.", who_can_act=WhoCanAct.OPERATOR
         )
     if target.device is Device.CUDA and sum(
-        has_kernels(facts.kernels, card.capability) for card in _cards(hello, target)
+        has_kernels(facts.kernels, card.capability) for card in cards_of_kind(hello, target)
     ) < max(1, target.gpus):
         return Reason(
             code="no_kernels_for_card",
@@ -142,7 +142,7 @@ def can_serve(hello: Hello, target: Target, *, required_level: Level) -> Reason 
 def _gpu_lack(hello: Hello, target: Target) -> Reason | None:
     if not hello.gpus:
         return Reason(code="no_gpu", detail="No node has an NVIDIA GPU.", who_can_act=WhoCanAct.OPERATOR)
-    cards = _cards(hello, target)
+    cards = cards_of_kind(hello, target)
     if not cards:
         return Reason(
             code="no_such_gpu", detail="No node has a GPU of this capability.", who_can_act=WhoCanAct.OPERATOR
@@ -170,12 +170,9 @@ def usable_cards(cards: Sequence[Gpu]) -> list[Gpu]:
     return [card for card in cards if card.state in {CardState.SOUND, CardState.UNCHECKED}]
 
 
-def _cards(hello: Hello, target: Target) -> list[Gpu]:
-    return [
-        gpu
-        for gpu in hello.gpus
-        if target.capability is None or _compact(target.capability) == _compact(gpu.capability)
-    ]
+def cards_of_kind(hello: Hello, target: Target) -> list[Gpu]:
+    """The cards of a node that are of the target's kind, in any state."""
+    return [gpu for gpu in hello.gpus if is_capability(target.capability, gpu.capability)]
 
 
 _KERNEL = re.compile(r"(sm|compute)_(\d{1,2})(\d)([af]?)")

@@ -2,55 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import random
 from pathlib import Path
 
 import pytest
+from emulated_cards import EmulatedCards
 
 from worker.cards import hold as hold_module
 from worker.cards.hold import CardHold, CardLine
-from worker.cards.watch import CardWatch
-from worker.contract import CardReading, CardState, Gpu
+from worker.contract import CardState
 from worker.machine.locks import acquire_gpus
 from worker.sandbox import Answer
 
 
-class Cards(CardWatch):
-    """A machine with three cards, whose other programs a test sets."""
-
-    def __init__(self, folder: Path) -> None:
-        cards = [
-            Gpu(index=index, model="NVIDIA H200", memory_bytes=1, capability="9.0", driver="1")
-            for index in range(3)
-        ]
-        super().__init__(cards, lambda: None, folder=folder, check_seconds=600, check_memory_bytes=0)
-        self.others: set[int] = set()
-        self.reads = 0
-
-    def is_alone(self, index: int) -> bool:
-        return index not in self.others
-
-    def take(self, index: int) -> bool:
-        if index in self.others:
-            self.set(index, CardState.IN_USE)
-        return index not in self.others
-
-    def readings(self, indexes: Sequence[int]) -> list[CardReading]:
-        self.reads += 1
-        return [CardReading(index=index) for index in indexes]
-
-    def set(self, index: int, state: CardState) -> None:
-        self._note(self._cards[index], state, "")
-
-
 class Machine:
     def __init__(self, folder: Path) -> None:
-        self.cards = Cards(folder)
+        self.cards = EmulatedCards(folder, "9.0", "9.0", "9.0")
         self.folder = folder / "locks"
         self.line = CardLine()
 
-    def hold(self, *indexes: int) -> CardHold:
-        return CardHold(self.cards, indexes, folder=self.folder, line=self.line, most_seconds=9)
+    def hold(self, *indexes: int, line: CardLine | None = None) -> CardHold:
+        return CardHold(self.cards, indexes, folder=self.folder, line=line or self.line, most_seconds=9)
 
 
 @pytest.fixture
@@ -142,3 +114,42 @@ def test_cards_from_the_start_are_no_wait(machine: Machine) -> None:
     assert acquire_gpus(machine.folder, [2], 1) is None
     hold.release()
     assert acquire_gpus(machine.folder, [2], 1) is not None
+
+
+def test_no_order_of_attempts_stops_all(machine: Machine) -> None:
+    """Attempts on one card and on two, in two processes: all or none, never two on a card, and all end.
+
+    In 200 random orders: who asks next, how long each computes, and who gives up and asks again.
+    """
+    for seed in range(200):
+        order = random.Random(seed)  # noqa: S311  # no secret
+        lines = [CardLine(), CardLine()]
+        choices = [(0, 1), (1, 0), (0, 1), (0,), (1,), (1, 2), (2, 0)]
+        holds = [machine.hold(*order.choice(choices), line=order.choice(lines)) for _ in range(8)]
+        # How often each is still asked once it has its cards.
+        left = {id(hold): order.randint(1, 4) for hold in holds}
+        waiting, has_both = list(holds), 0
+        for _ in range(2000):
+            hold = order.choice(waiting)
+            answer = hold.touch()
+            holders = [each for each in waiting if each.taken.is_set()]
+            locked = [index for each in holders for index in each.indexes]
+            assert len(locked) == len(set(locked))
+            # Whoever waits has no lock at all: every card without a holder is free.
+            free = sorted({0, 1, 2}.difference(locked))
+            locks = acquire_gpus(machine.folder, free, len(free))
+            assert locks is not None
+            for lock in locks.values():
+                lock.release()
+            if answer is Answer.WAIT and order.random() < 0.1:
+                hold.leave()
+            elif answer is Answer.OPEN:
+                left[id(hold)] -= 1
+                if left[id(hold)] == 0:
+                    has_both += len(hold.indexes) == 2
+                    hold.release()
+                    waiting.remove(hold)
+            if not waiting:
+                break
+        assert not waiting, seed
+        assert has_both == sum(len(hold.indexes) == 2 for hold in holds)

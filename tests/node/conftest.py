@@ -12,8 +12,11 @@ from typing import Any
 
 import pytest
 from broker_service import NODE, Service, StartNode
+from card_pool import MakePool, Pool, device_nodes
+from emulated_cards import EmulatedCards
 from running_service import share_environments
 
+from worker.attempt import sandbox_job
 from worker.attempt.execute import Executor
 from worker.attempt.identity import Identity
 from worker.contract import Attempt, Limits, Result
@@ -97,3 +100,22 @@ def start_node(tmp_path: Path, toolchains: Path, broker_url: str) -> Iterator[St
     for process in started:
         process.kill()
         process.wait()
+
+
+@pytest.fixture
+def make_pool(
+    tmp_path: Path, toolchains: Path, toolchain: str, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[MakePool]:
+    monkeypatch.setattr(sandbox_job, "device_nodes", device_nodes)
+    tmp_path.chmod(0o755)
+    pools = []
+
+    def make(*, cards: EmulatedCards | None = None, places: int = 3, wait: float = 20.0) -> Pool:
+        emulated = cards or EmulatedCards(tmp_path, "9.0")
+        pools.append(Pool(tmp_path, toolchains, toolchain, cards=emulated, places=places, wait=wait))
+        return pools[-1]
+
+    yield make
+    for each in pools:
+        each.pool.drain()
+        assert each.pool.join(20)

@@ -64,6 +64,34 @@ def test_device_has_a_cell_for_each_kind_of_card() -> None:
     assert labels(planned(preset="device", fleet=BOTH)) == labels(planned(preset="quick", fleet=BOTH))
 
 
+RANKS = reading("import torch\nprint(torch.ones(2, device='cuda:1').to('cuda:0'))")
+
+
+@pytest.mark.parametrize(
+    ("fleet", "cell"),
+    [
+        ((GPU_NODE,), "cuda*2@torch-2.13-cu130"),
+        # No node has so many: the attempt on one card says why that is too few.
+        (BOTH, "cuda@torch-2.13-cu130"),
+        ((*BOTH, GPU_NODE), "cuda*2@torch-2.13-cu130"),
+    ],
+)
+def test_a_script_gets_the_cards_that_it_needs(fleet: tuple[Hello, ...], cell: str) -> None:
+    assert labels(planned(fleet=fleet, report=RANKS)) == ["cpu@torch-2.13-cpu", cell]
+    assert codes(planned(fleet=fleet, report=RANKS)) == [None] * 2
+    # Whoever names a target gets that one.
+    assert labels(planned("cuda", fleet=fleet, report=RANKS)) == ["cuda@torch-2.13-cu130"]
+    assert labels(planned(fleet=fleet)) == ["cpu@torch-2.13-cpu", "cuda@torch-2.13-cu130"]
+
+
+def test_each_kind_of_card_has_to_have_enough_of_them() -> None:
+    few, many = two_kinds()[0], node(CPU_BUILD, CUDA_BUILD, gpus=2)
+    assert labels(planned(preset="device", fleet=(few, many), report=RANKS))[1:] == [
+        "cuda/sm80@torch-2.13-cu130",
+        "cuda*2/sm90@torch-2.13-cu130",
+    ]
+
+
 def test_full_is_everything_that_can_mean_something() -> None:
     found = labels(planned(preset="full", fleet=BOTH, report=reading("import torch\nprint(torch.ones(2))")))
     assert {

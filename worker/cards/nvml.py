@@ -154,10 +154,6 @@ class FaultWatch:
 
     def xids(self, index: int) -> list[int]:
         """The faults of a card since `start`, the oldest first."""
-        """The faults of a card since `start`, the oldest first."""
-        """The faults of a card since `start`, the oldest first."""
-        """The faults of a card since `start`, the oldest first."""
-        """The faults of a card since `start`, the oldest first."""
         with self._lock:
             return list(self._xids.get(index, ()))
 

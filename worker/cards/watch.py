@@ -20,6 +20,7 @@ from worker.cards import nvml
 from worker.cards.health import Answer, KnownAnswers, answers_key, fault_of_driver, faults, read_answer
 from worker.cards.witness import Witness
 from worker.contract import GIB, CardReading, CardState, Gpu, Limits
+from worker.contract.names import is_capability
 from worker.harness import HARNESS_CONFIG_PATH, known_answer_source
 from worker.machine.settings import NodeSettings
 from worker.sandbox import Ending, Sandbox, SandboxJob
@@ -115,6 +116,22 @@ class CardWatch:
                 for index, card in self._cards.items()
                 if card.state in {CardState.SOUND, CardState.UNCHECKED}
             ]
+
+    def of_kind(self, capability: str | None) -> list[int]:
+        """The indexes of the cards with this capability, in any state. None: all cards."""
+        return [
+            index for index, card in self._cards.items() if is_capability(capability, card.gpu.capability)
+        ]
+
+    def hold_back(self, indexes: Sequence[int]) -> None:
+        """Take cards out of use whose attempt can't be stopped, until their locks are free and they pass."""
+        for index in indexes:
+            self._note(
+                self._cards[index],
+                CardState.IN_USE,
+                "an attempt on it could not be stopped",
+                again_in=_LOOK_AGAIN_SECONDS,
+            )
 
     @property
     def count(self) -> int:

@@ -184,6 +184,8 @@ class Attempt(Message):
     toolchain: ToolchainName
     device: Device = Device.CPU
     gpus: MachineCount = 0
+    # The cards have to be of this kind, such as `sm90`. None: any cards.
+    capability: Name | None = None
     # A node without a gate, or one that does not know this field, gives the cards from the start.
     card: CardUse = CardUse.FROM_START
     settings: SettingValues = Field(default_factory=dict)

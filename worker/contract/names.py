@@ -46,6 +46,15 @@ def sender_of(queue: str) -> str | None:
     return node if prefix == QUEUE_RECORDER and dot else None
 
 
+def is_capability(kind: str | None, capability: str) -> bool:
+    """Whether a card's capability, `9.0`, is of this kind: `sm90`, `sm90a` or `9.0`. None: any is."""
+    return kind is None or _digits(kind) == _digits(capability)
+
+
+def _digits(text: str) -> str:
+    return "".join(character for character in text if character.isdigit())
+
+
 def card_name(text: str) -> str:
     """The name of a card as messages take it, whatever a driver answers."""
     return _NOT_IN_A_CARD_NAME.sub("_", text)[:96]

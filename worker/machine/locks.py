@@ -6,8 +6,10 @@ import contextlib
 import fcntl
 import os
 import re
+import secrets
 import stat
 import tempfile
+import time
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -154,8 +156,43 @@ def slot_lock(folder: Path, number: int, *, owner: str = "") -> HostLock:
     return HostLock(folder / f"slot-{number}.lock", owner=owner)
 
 
+# A wish is this old at most: whoever waits renews it all the time.
+_WISH_SECONDS = 1.0
+_WISH = "wish-"
+_own_wish = f"{_WISH}{os.getpid()}-{secrets.token_hex(4)}"
+
+
+def wish_for_gpus(folder: Path) -> None:
+    """Let the other processes of this machine take no single card for a moment.
+
+    An attempt of this process waits for several. It would wait forever while others take each card that
+    becomes free.
+    """
+    path = folder / _own_wish
+    path.touch(mode=0o600)
+    os.utime(path)
+
+
+def _others_wish(folder: Path) -> bool:
+    """True if an attempt of another process waits for several cards. Removes wishes that are over."""
+    others = [path for path in folder.glob(f"{_WISH}*") if path.name != _own_wish]
+    fresh = 0
+    for path in others:
+        with contextlib.suppress(FileNotFoundError):
+            if abs(time.time() - path.lstat().st_mtime) < _WISH_SECONDS:
+                fresh += 1
+            else:
+                path.unlink()
+    return fresh > 0
+
+
 def acquire_gpus(folder: Path, indexes: list[int], count: int) -> dict[int, HostLock] | None:
-    """Locks on `count` of the cards, by index. None, and no lock, if fewer are free."""
+    """Locks on `count` of the cards, by index. None, and no lock, if fewer are free.
+
+    A single card is left to an attempt of another process that waits for several.
+    """
+    if count == 1 and _others_wish(folder):
+        return None
     locks: dict[int, HostLock] = {}
     for index in indexes:
         if len(locks) == count:

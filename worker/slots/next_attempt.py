@@ -13,7 +13,7 @@ import structlog
 from worker.cards.hold import CardHold, CardLine
 from worker.cards.watch import CardWatch
 from worker.contract import Attempt, AttemptKind, CardUse, Gpu
-from worker.machine.locks import HostLock, acquire_gpus
+from worker.machine.locks import HostLock, acquire_gpus, wish_for_gpus
 from worker.sandbox import Sandbox
 
 _log = structlog.get_logger(__name__)
@@ -70,6 +70,9 @@ class Grants:
     With more than one of `card_places`, an attempt that asks for its card at its first touch starts without
     it, beside others of its kind. An attempt that has its cards from the start then starts only when no such
     attempt is under way, since their imports would take its cores, and none starts while it runs.
+
+    Nobody overtakes an attempt that waits for cards on its way to one of them. Otherwise one that needs
+    several would wait until nobody else wants a card.
     """
 
     def __init__(
@@ -91,8 +94,8 @@ class Grants:
         self._lock = threading.Lock()
         # How many attempts are under way that get this card at their first touch.
         self._at_touch: Counter[int] = Counter()
-        # How many attempts run that have their cards from the start.
-        self._from_start = 0
+        # How many attempts run that have this card from the start.
+        self._from_start: Counter[int] = Counter()
         # Guards the test of the gate.
         self._testing = threading.Lock()
         self._is_tested = False
@@ -116,16 +119,22 @@ class Grants:
         `takes` says which entries the calling place accepts.
         """
         is_reserved = False
+        # The cards for which attempts wait.
+        reserved: set[int] = set()
         for entry in list(queue):
-            if not self._has_turn(entry.attempt, is_reserved=is_reserved):
+            attempt = entry.attempt
+            if not self._has_turn(attempt, is_reserved=is_reserved):
                 # Attempts behind one that needs its cards from the start do not overtake it.
-                is_reserved = is_reserved or not self._is_at_touch(entry.attempt)
+                is_reserved = is_reserved or not self._is_at_touch(attempt)
                 continue
+            needed = attempt.cards_needed
+            of_kind = self._cards.of_kind(attempt.capability) if needed else []
             if not takes(entry):
+                # Another place takes it. Previews must not keep it from its cards meanwhile.
+                reserved.update(of_kind if needed > 1 and self._is_one_in_use(of_kind) else ())
                 continue
-            needed = entry.attempt.cards_needed
-            usable = self._cards.usable()
-            if len(usable) < needed <= self._cards.count:
+            usable = [index for index in self._cards.usable() if index in of_kind]
+            if len(usable) < needed <= len(of_kind):
                 if self._gives_back:
                     queue.remove(entry)
                     entry.done.set()
@@ -135,16 +144,24 @@ class Grants:
             # An attempt that needs more cards than are usable starts without any: the executor refuses it.
             hold = None
             if 0 < needed <= len(usable):
-                hold = (
-                    self._assign(usable)
-                    if self._is_at_touch(entry.attempt)
-                    else self._take_locks(usable, needed)
-                )
+                hold = self._make_hold(attempt, [index for index in usable if index not in reserved])
                 if hold is None:
+                    reserved.update(usable)
                     continue
             queue.remove(entry)
             return Grant(entry, hold)
         return None
+
+    def _is_one_in_use(self, indexes: Sequence[int]) -> bool:
+        """True if an attempt of this process has one of the cards, or gets it at its first touch."""
+        with self._lock:
+            return any(self._from_start[index] or self._at_touch[index] for index in indexes)
+
+    def _make_hold(self, attempt: Attempt, usable: Sequence[int]) -> CardHold | None:
+        """Cards for an attempt. None if it has to wait for some."""
+        if self._is_at_touch(attempt):
+            return self._assign(usable)
+        return self._take_locks(usable, attempt.cards_needed)
 
     def release(self, grant: Grant) -> None:
         """Give the cards of an attempt back."""
@@ -153,10 +170,12 @@ class Grants:
             return
         hold.release()
         with self._lock:
-            if hold.is_gated:
-                self._at_touch.subtract(hold.indexes)
-            else:
-                self._from_start -= 1
+            (self._at_touch if hold.is_gated else self._from_start).subtract(hold.indexes)
+
+    def hold_back(self, grant: Grant) -> None:
+        """Take the cards of an attempt that can't be stopped out of use."""
+        if grant.hold is not None and grant.hold.taken.is_set():
+            self._cards.hold_back(grant.hold.indexes)
 
     def _is_at_touch(self, attempt: Attempt) -> bool:
         """True if the attempt starts without its card here."""
@@ -168,32 +187,36 @@ class Grants:
             return True
         with self._lock:
             if self._is_at_touch(attempt):
-                return self._from_start == 0 and not is_reserved
+                return self._from_start.total() == 0 and not is_reserved
             return self._at_touch.total() == 0
 
     def _assign(self, usable: Sequence[int]) -> CardHold | None:
         """The card with the fewest attempts under way. None if each has as many as it may have."""
+        if not usable:
+            return None
         with self._lock:
             index = min(usable, key=lambda index: self._at_touch[index])
             if self._at_touch[index] >= self.card_places:
                 return None
             self._at_touch[index] += 1
-        return self._make_hold([index], locks=None)
+        return self._hold([index], locks=None)
 
     def _take_locks(self, usable: Sequence[int], needed: int) -> CardHold | None:
         """Cards that nobody uses, with their locks. None if there are too few."""
         locks = acquire_gpus(self._lock_folder, list(usable), needed)
         if locks is None:
+            if needed > 1:
+                wish_for_gpus(self._lock_folder)
             return None
         if not all(self._cards.take(index) for index in locks):
             for lock in locks.values():
                 lock.release()
             return None
         with self._lock:
-            self._from_start += 1
-        return self._make_hold(list(locks), locks=locks)
+            self._from_start.update(list(locks))
+        return self._hold(list(locks), locks=locks)
 
-    def _make_hold(self, indexes: Sequence[int], *, locks: dict[int, HostLock] | None) -> CardHold:
+    def _hold(self, indexes: Sequence[int], *, locks: dict[int, HostLock] | None) -> CardHold:
         return CardHold(
             self._cards,
             indexes,

@@ -111,7 +111,7 @@ class Place(ABC):
                     return
                 continue
             is_free = self._runner.run(grant, sandbox)
-            if not is_free and not self._wait_until_reclaimed(sandbox):
+            if not is_free and not self._wait_until_reclaimed(grant, sandbox):
                 return
             self._check_held(grant, sandbox)
             self._queue.release(grant)
@@ -150,12 +150,14 @@ class Place(ABC):
             lock.release()
         return True
 
-    def _wait_until_reclaimed(self, sandbox: Sandbox) -> bool:
+    def _wait_until_reclaimed(self, grant: Grant, sandbox: Sandbox) -> bool:
         """Wait for processes that could not be killed to exit. False if the queue closes first.
 
-        The place keeps its locks meanwhile, since its user id and its cards are in use.
+        The place keeps its locks meanwhile, since its user id and its cards are in use. No other attempt
+        waits for these cards.
         """
         _log.error("slot_held_back", slot=self._number)
+        self._queue.hold_back(grant)
         with self._queue.changed:
             self.in_service = False
             while sandbox.is_blocked():

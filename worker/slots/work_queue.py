@@ -159,6 +159,12 @@ class WorkQueue:
         with self.changed:
             self.changed.notify_all()
 
+    def hold_back(self, grant: Grant) -> None:
+        """Take the cards of an attempt that can't be stopped out of use."""
+        self._grants.hold_back(grant)
+        with self.changed:
+            self.changed.notify_all()
+
     def end(self, entry: Entry) -> int | None:
         """Take no more leases for an attempt that has its result. The lease under which it is delivered.
 

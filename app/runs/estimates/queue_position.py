@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from app.runs.estimates.durations import Durations
 from app.runs.run_object.document import RangePart, WaitingPart
 from app.storage.queries.queue.queue_position import WaitingCell
-from app.targets.fleet import can_serve, usable_cards
+from app.targets.fleet import can_serve, cards_of_kind, usable_cards
 from app.targets.target import Target, target_of
 from worker.contract import Device, Hello, Level
 from worker.contract.names import plain_waits_for
@@ -58,10 +58,15 @@ class FleetLoad:
         return max(
             1,
             sum(
-                min(hello.slots, len(usable_cards(hello.gpus)) * _places(hello, target) // cards_per_attempt)
+                min(hello.slots, _cards(hello, target) * _places(hello, target) // cards_per_attempt)
                 for hello in hellos
             ),
         )
+
+
+def _cards(hello: Hello, target: Target) -> int:
+    """The number of usable cards of the target's kind."""
+    return len(usable_cards(cards_of_kind(hello, target)))
 
 
 def _places(hello: Hello, target: Target) -> int:

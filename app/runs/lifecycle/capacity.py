@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -9,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.runs.lifecycle.card_use import card_uses
 from app.storage.queries.queue.queue import Candidate, Hold
-from app.targets.fleet import can_serve, usable_cards
+from app.targets.fleet import can_serve, cards_of_kind, usable_cards
 from app.targets.target import Target, target_of
 from worker.contract import AttemptKind, CardUse, Hello, Level
 
@@ -20,21 +21,30 @@ class NodeCapacity:
 
     hello: Hello
     attempts: int
-    # The cards that no attempt has from its start on.
-    gpus: int
     previews: int = 0
     # The attempts under way that get their card at their first touch.
     at_touch: int = 0
     # The attempts under way that have their cards from the start.
     from_start: int = 0
-    # True if an attempt waits that needs its cards from the start: none of the other kind starts before it.
-    is_reserved: bool = False
+    # The places for attempts on cards that are taken, by the kind of card that was asked for; None: any kind.
+    # An attempt that has its cards from the start takes all places of each.
+    _taken: Counter[str | None] = field(default_factory=Counter)
+    # The targets of attempts that wait for cards. None starts before them on cards that they may use.
+    _waiting: list[Target] = field(default_factory=list)
     _answers: dict[str, bool] = field(default_factory=dict)
 
     @property
     def places(self) -> int:
         """The number of attempts that may be under way for each card."""
         return self.hello.card_places
+
+    def free_places(self, target: Target) -> int:
+        """The number of free places for attempts on cards of the target's kind."""
+        free = len(usable_cards(self.hello.gpus)) * self.places - self._taken.total()
+        if target.capability is None:
+            return free
+        of_kind = len(usable_cards(cards_of_kind(self.hello, target))) * self.places
+        return min(free, of_kind - self._taken[target.capability])
 
     def serves(self, target: Target, *, required_level: Level) -> bool:
         """Whether the node could ever run this target."""
@@ -60,19 +70,20 @@ class NodeCapacity:
     def _has_cards(self, target: Target, use: CardUse) -> bool:
         if target.cards_needed == 0:
             return True
-        if self.use_of(target, use) is CardUse.FROM_START:
-            return target.cards_needed <= self.gpus and self.at_touch == 0
-        return self.from_start == 0 and not self.is_reserved and self.at_touch < self.gpus * self.places
-
-    def reserve(self, target: Target, *, required_level: Level) -> bool:
-        """Let no attempt start on a card before one that needs its cards from the start.
-
-        False if no attempt of the other kind is in its way.
-        """
-        if self.at_touch == 0 or self.attempts <= 0 or not self.serves(target, required_level=required_level):
+        kind = target.capability
+        if any(None in (kind, each.capability) or kind == each.capability for each in self._waiting):
             return False
-        self.is_reserved = True
-        return True
+        if self.use_of(target, use) is CardUse.FROM_START:
+            return target.cards_needed * self.places <= self.free_places(target) and self.at_touch == 0
+        return self.from_start == 0 and self.free_places(target) > 0
+
+    def can_reserve(self, target: Target, *, required_level: Level) -> bool:
+        """Whether the node may keep cards for an attempt that has to wait for them."""
+        return self.attempts > 0 and self.serves(target, required_level=required_level)
+
+    def reserve(self, target: Target) -> None:
+        """Let no attempt start on a card before one that needs its cards from the start."""
+        self._waiting.append(target)
 
     def can_preview(self, target: Target, *, required_level: Level) -> bool:
         """Whether the node has a free place for a preview of the target now."""
@@ -93,9 +104,10 @@ class NodeCapacity:
             return
         if self.use_of(target, use) is CardUse.AT_TOUCH:
             self.at_touch += 1
+            self._taken[target.capability] += 1
             return
         self.from_start += 1
-        self.gpus -= target.cards_needed
+        self._taken[target.capability] += target.cards_needed * self.places
 
 
 def read_card_uses(
@@ -125,7 +137,6 @@ def capacities_of(
         name: NodeCapacity(
             hello=hello,
             attempts=hello.slots + 1,
-            gpus=len(usable_cards(hello.gpus)),
             previews=hello.previews + 1 if hello.previews > 0 else 0,
         )
         for name, hello in fleet.items()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from heapq import heapify, heappop, heappush
 
 import structlog
@@ -48,6 +49,9 @@ from worker.contract import (
 )
 
 log = structlog.get_logger(__name__)
+
+# Once a submitted attempt on one card has waited for longer, nobody on several cards overtakes others.
+PATIENCE = timedelta(minutes=5)
 
 
 def living(
@@ -99,14 +103,27 @@ def choose(
     """The node for each attempt that is no preview, by attempt id. A job stays on its node.
 
     A canary comes first, then submitted runs, then background runs. Among those the run with the fewest
-    attempts on nodes (`busy`) is next.
+    attempts on nodes (`busy`) is next. The first attempt of a job on several cards does not wait for its
+    turn: it would keep cards idle as long if it came later.
     """
-    by_run: dict[str, deque[Candidate]] = {}
-    for candidate in candidates:
-        if candidate.kind is not AttemptKind.PREVIEW:
-            by_run.setdefault(candidate.run_id, deque()).append(candidate)
     bound = {candidate.job_id: candidate.node for candidate in candidates}
     chosen: dict[str, str] = {}
+
+    def place(candidate: Candidate) -> None:
+        use = use_of(candidate, uses, first_lease=0)
+        name = _home(candidate, bound[candidate.job_id], capacities, required_level=required_level, use=use)
+        if name is not None:
+            bound[candidate.job_id] = name
+            chosen[candidate.attempt_id] = name
+            busy[candidate.run_id] += 1
+
+    first = _first_on_several_cards(candidates)
+    for candidate in first.values():
+        place(candidate)
+    by_run: dict[str, deque[Candidate]] = {}
+    for candidate in candidates:
+        if candidate.kind is not AttemptKind.PREVIEW and candidate.attempt_id not in first:
+            by_run.setdefault(candidate.run_id, deque()).append(candidate)
     classes = {
         run_id: (not waiting[0].is_canary, waiting[0].background) for run_id, waiting in by_run.items()
     }
@@ -114,16 +131,28 @@ def choose(
     heapify(turns)
     while turns and any(capacity.attempts > 0 for capacity in capacities.values()):
         _class, _busy, run_id = heappop(turns)
-        candidate = by_run[run_id].popleft()
-        use = use_of(candidate, uses, first_lease=0)
-        name = _home(candidate, bound[candidate.job_id], capacities, required_level=required_level, use=use)
-        if name is not None:
-            bound[candidate.job_id] = name
-            chosen[candidate.attempt_id] = name
-            busy[run_id] += 1
+        place(by_run[run_id].popleft())
         if by_run[run_id]:
             heappush(turns, (classes[run_id], busy[run_id], run_id))
     return chosen
+
+
+def _first_on_several_cards(candidates: Sequence[Candidate]) -> dict[str, Candidate]:
+    """The first attempt of each submitted job on several cards that has not begun, by attempt id.
+
+    None if an attempt on one card has lost its patience: it is overtaken no more.
+    """
+    since = now() - PATIENCE
+    first: dict[str, Candidate] = {}
+    for candidate in candidates:
+        if candidate.kind is AttemptKind.PREVIEW or candidate.background:
+            continue
+        cards = target_of(candidate).cards_needed
+        if cards == 1 and candidate.queued_at < since:
+            return {}
+        if cards > 1 and candidate.node is None:
+            first.setdefault(candidate.job_id, candidate)
+    return {candidate.attempt_id: candidate for candidate in first.values()}
 
 
 def _home(
@@ -136,7 +165,8 @@ def _home(
 ) -> str | None:
     """The node for an attempt, or None: the node of its job, else the one with most free places.
 
-    Takes the place. If only attempts of the other kind are in the way, no more of them start on that node.
+    Takes the place. One that has to wait for its cards keeps others from starting on them before it, on the
+    node where most are free.
     """
     target = target_of(candidate)
     names = [name for name in (capacities if bound is None else [bound]) if name in capacities]
@@ -144,8 +174,12 @@ def _home(
         name for name in names if capacities[name].can_take(target, required_level=required_level, use=use)
     ]
     if not able:
-        if target.cards_needed and use is CardUse.FROM_START:
-            any(capacities[name].reserve(target, required_level=required_level) for name in names)
+        waits_on = [
+            name for name in names if capacities[name].can_reserve(target, required_level=required_level)
+        ]
+        if waits_on and target.cards_needed and use is CardUse.FROM_START:
+            name = max(waits_on, key=lambda key: (capacities[key].free_places(target), key))
+            capacities[name].reserve(target)
         return None
     name = max(able, key=lambda key: (capacities[key].attempts, key))
     capacities[name].fill(target, use=use)
@@ -249,6 +283,7 @@ def _lease(
         toolchain=target.toolchain,
         device=target.device,
         gpus=target.cards_needed,
+        capability=target.capability,
         card=card,
         settings=target.settings,
         limits=_limits(attempt.kind, settings),

@@ -151,6 +151,7 @@ class Conductor:
             toolchain=target.toolchain,
             device=target.device,
             gpus=target.gpus,
+            capability=target.capability,
             settings=target.settings,
             passage=list(points),
             limits=self._options.limits.for_passage() if points else self._options.limits,

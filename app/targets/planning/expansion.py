@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from app.intake.claim.claims import Claim
-from app.intake.reading import Reading, Script
-from app.targets.fleet import capabilities_of
+from app.intake.reading import NeedKind, Reading, Script
+from app.targets.fleet import capabilities_of, cards_of_kind
 from app.targets.packages import nearest_to_claim, versions_for
 from app.targets.parse import check_target
 from app.targets.pattern import ANY, Pattern
@@ -30,7 +30,8 @@ def cells_of_preset(
 ) -> list[PlannedCell]:
     """The cells of the preset, those that test for a cause, and those nearest to the reporter's versions.
 
-    A preset of the operator, or one over all toolchains, gets no additional cells.
+    A preset of the operator, or one over all toolchains, gets no additional cells. A script that needs
+    several cards gets them if a node has so many.
     """
     devices = [device for device in devices_of(fleet) if not preset.devices or device in preset.devices]
     cells = [
@@ -40,9 +41,8 @@ def cells_of_preset(
         for target in _product(preset, script, device, fleet)
         if not any(pattern.fits(target) for pattern in preset.exclude)
     ]
-    cells += cells_of_patterns(preset.include, scripts, fleet)
     if preset.versions or preset.own:
-        return cells
+        return _with_cards(cells, scripts, fleet) + cells_of_patterns(preset.include, scripts, fleet)
     cells += [
         (each.digest, target) for each in scripts.values() for target in _tests(reading.claim, each, devices)
     ]
@@ -53,7 +53,25 @@ def cells_of_preset(
         if name
         for digest in scripts
     ]
-    return cells
+    return _with_cards(cells, scripts, fleet) + cells_of_patterns(preset.include, scripts, fleet)
+
+
+def _with_cards(
+    cells: Sequence[PlannedCell], scripts: Mapping[str, Script], fleet: Sequence[Hello]
+) -> list[PlannedCell]:
+    """The cells with as many cards as their scripts need, where a node has so many of the kind."""
+    needed = {
+        digest: max((need.count for need in script.needs if need.kind is NeedKind.GPU), default=0)
+        for digest, script in scripts.items()
+    }
+    return [
+        (digest, target.model_copy(update={"gpus": needed[digest]}))
+        if target.gpus < needed[digest]
+        and any(len(cards_of_kind(hello, target)) >= needed[digest] for hello in fleet)
+        and target.device is Device.CUDA
+        else (digest, target)
+        for digest, target in cells
+    ]
 
 
 def cells_of_patterns(

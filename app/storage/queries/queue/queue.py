@@ -28,6 +28,7 @@ class Candidate:
     run_id: str
     node: str | None
     target: dict[str, Any]
+    queued_at: datetime
     kind: AttemptKind = AttemptKind.REPEAT
     # A background run comes after all submitted runs.
     background: bool = False
@@ -58,7 +59,7 @@ def candidates(
     attempts of a job are alike, so at most `of_a_job` of each are read.
     """
     waiting = (
-        select(AttemptRow.id, AttemptRow.kind, AttemptRow.lease_no)
+        select(AttemptRow.id, AttemptRow.kind, AttemptRow.lease_no, AttemptRow.queued_at)
         .where(AttemptRow.job_id == JobRow.id, AttemptRow.state == "queued")
         .order_by(AttemptRow.id)
         .limit(of_a_job)
@@ -78,6 +79,7 @@ def candidates(
             JobRow.run_id,
             waiting.c.kind,
             waiting.c.lease_no,
+            waiting.c.queued_at,
             JobRow.node,
             JobRow.target,
             rank,
@@ -107,6 +109,7 @@ def _candidate(row: Row[Any]) -> Candidate:
         run_id=row.run_id,
         node=row.node,
         target=row.target,
+        queued_at=row.queued_at,
         kind=row.kind,
         background=row.background,
         is_canary=row.is_canary,

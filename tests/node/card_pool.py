@@ -1,0 +1,101 @@
+"""A pool of slots on a machine with emulated cards: harmless device nodes stand for them."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from emulated_cards import EmulatedCards
+
+from worker.attempt.execute import Executor
+from worker.attempt.identity import Identity
+from worker.contract import Attempt, CardUse, Device, Gpu, Outcome, Result, Started
+from worker.environment import EnvironmentRecorder
+from worker.machine.settings import NodeSettings
+from worker.slots.pool import SlotPool
+from worker.toolchains import ToolchainStore
+
+# The device nodes that stand for card 0 and card 1.
+NODES = ("/dev/full", "/dev/zero")
+
+
+def device_nodes(granted: list[Gpu]) -> tuple[str, ...]:
+    """The device nodes of these cards."""
+    return tuple(NODES[gpu.index] for gpu in granted)
+
+
+class Environments(EnvironmentRecorder):
+    """No probe runs: the toolchain's own Python needs none."""
+
+    is_known = True
+
+    def knows(self, *_: object, **__: object) -> bool:
+        return self.is_known
+
+    def record(self, *_: object, **__: object) -> dict[str, str]:
+        self.is_known = True
+        return {}
+
+
+class Pool:
+    """A node with three slots and so many places for attempts on each of its cards."""
+
+    def __init__(
+        self,
+        folder: Path,
+        toolchains: Path,
+        toolchain: str,
+        *,
+        cards: EmulatedCards,
+        places: int,
+        wait: float,
+    ) -> None:
+        self.toolchain = toolchain
+        self.cards = cards
+        self.environments = Environments(folder, probe_seconds=1)
+        self.results: queue.Queue[Result] = queue.Queue()
+        settings = NodeSettings(
+            home=folder, locks=folder / "locks", slots=3, card_places=places, card_wait_seconds=wait
+        )
+        executor = Executor(Identity("here", "x"), ToolchainStore(toolchains), self.environments)
+        self.pool = SlotPool(
+            settings,
+            executor,
+            identity=Identity("here", "x"),
+            cards=self.cards,
+            deliver=self.deliver,
+            gives_back=True,
+        )
+        self.pool.start()
+        self._count = 0
+
+    def deliver(self, message: Started | Result) -> None:
+        if isinstance(message, Result):
+            self.results.put(message)
+
+    def give(self, script: str, card: CardUse = CardUse.AT_TOUCH, *, gpus: int = 1) -> threading.Event:
+        self._count += 1
+        done = self.pool.submit(
+            Attempt(
+                attempt_id=str(self._count),
+                script=script,
+                toolchain=self.toolchain,
+                device=Device.CUDA,
+                gpus=gpus,
+                card=card,
+            )
+        )
+        assert done is not None
+        return done
+
+    def take(self, count: int) -> dict[str, Result]:
+        """The results of so many attempts, by the id of the attempt."""
+        results = [self.results.get(timeout=20) for _ in range(count)]
+        for result in results:
+            assert result.outcome is Outcome.COMPLETED, result
+        return {result.attempt_id: result for result in results}
+
+
+MakePool = Callable[..., Pool]
