@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from app.errors import InputError
 from app.intake.claim.claims import CheckKind, Claim, Role
-from app.intake.exhibits.anchors import with_anchors
+from app.intake.exhibits.anchors import with_anchors, with_ties
 from app.intake.exhibits.exhibits import REPORTER, PostText, exhibits_of
 from app.intake.exhibits.report_claim import MOST_PARTS, claim_of
 from app.intake.exhibits.shown_outputs import shown_outputs
@@ -95,6 +95,8 @@ def read_thread(thread: Thread, *, claim: str | None, title: str) -> Reading:
     if scripts:
         texts = [claim or "", thread.body, *(each.body for each in thread.comments if each.by_reporter)]
         own_claim = with_anchors(own_claim, scripts[0].script, texts)
+        if claim is None:
+            own_claim = with_ties(own_claim, scripts[0].script)
     own_claim = with_scripts(own_claim, scripts)
     posts = _posts(submitted, body, post)
     return Reading(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from kind_reports import TARGET, judged, scripts_to_run
 
 from app.intake.claim.claims import Claim
-from app.intake.exhibits.anchors import with_anchors
+from app.intake.exhibits.anchors import with_anchors, with_ties
 from app.intake.reading import Reading, Script, ScriptRole
 from app.judging.judgement import SIGHTINGS, JobJudgement, JudgedCell, Verdict
 from app.judging.verdict.job import judge_job
@@ -116,8 +116,9 @@ def negatives(
 
 
 def _anchored_in(report: Report, script: Script) -> Claim:
-    """The claim as if the report had shown the other script: anchors are looked for there."""
-    return with_anchors(_bare(report.reading.claim), script.script, [report.text])
+    """The claim as if the report had shown the other script: anchors and names are looked for there."""
+    claim = with_anchors(_bare(report.reading.claim), script.script, [report.text])
+    return with_ties(claim, script.script)
 
 
 def _bare(claim: Claim) -> Claim:

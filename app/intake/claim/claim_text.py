@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from app.intake.claim.claims import Check, CheckKind, Claim, Role, Where
 from app.intake.claim.endings import crash_signal
@@ -229,8 +229,11 @@ def sentences_in(text: str) -> list[str]:
     ]
 
 
-def statements(texts: Sequence[str]) -> list[Check]:
-    """The checks of the first sentence that can be read. A short text is also read as one sentence."""
+def statements(texts: Sequence[str], kinds: Collection[CheckKind] = frozenset(CheckKind)) -> list[Check]:
+    """The checks of the first sentence that claims a bug of these kinds.
+
+    A short text is also read as one sentence.
+    """
     sentences: list[str] = []
     for text in texts:
         lines = lines_in(text)
@@ -242,7 +245,7 @@ def statements(texts: Sequence[str]) -> list[Check]:
     sentences = sorted(sentences[:_MOST_SENTENCES], key=lambda each: _ONLY_A_TYPE.fullmatch(each) is not None)
     for at, sentence in enumerate(sentences):
         checks = phrase_checks(sentence[:_MOST_LINE])
-        if checks:
+        if checks and all(check.kind in kinds for check in checks if check.role is Role.BUG):
             checks += _expected_nearby(checks, sentences[max(0, at - 2) : at] + sentences[at + 1 : at + 3])
             return [check.model_copy(update={"text": cut(check.text)}) for check in checks]
     return []

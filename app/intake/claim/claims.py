@@ -111,6 +111,8 @@ class Check(BaseModel):
     # known. `through`: the lines of the calls that lead there, the outermost first.
     at: int | None = None
     through: tuple[int, ...] = ()
+    # Whether nothing ties a failure to the main script: no anchor, and no name that both have.
+    loose: bool = False
     # A name for this check, and the name of the bug that an expected value replaces. Without `of` it replaces
     # all bugs.
     id: str | None = None
@@ -147,6 +149,8 @@ class Claim(BaseModel):
     text: str = ""
     # Other readings of the same report. Each is judged too: a verdict is given when they agree.
     further: tuple[Claim, ...] = ()
+    # Whether it can be read in still more ways. Then there is no "no".
+    has_more: bool = False
     # The package whose fault is claimed, such as `numpy`; `python` for Python itself. None if nobody says it.
     subject: str | None = None
     # Whether it replaced another claim when attempts were already stored. A "no" to it needs a passage check

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 
 from app.intake.code.syntax import nodes_of
 
@@ -17,6 +18,7 @@ _BUILTINS = frozenset(dir(builtins)) | {
     "__package__",
 }
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_WORD = re.compile(r"[A-Za-z_]\w{2,}")
 _DYNAMIC = {"exec", "eval", "globals", "locals", "vars", "setattr", "get_ipython"}
 
 
@@ -54,6 +56,29 @@ def bound_names(tree: ast.AST) -> set[str]:
         elif isinstance(node, ast.Global | ast.Nonlocal):
             bound |= set(node.names)
     return bound
+
+
+def mentioned_names(tree: ast.AST) -> set[str]:
+    """Every name that stands anywhere in the script, attributes, keywords and modules too.
+
+    So do the words of strings without a space, such as `"aot_eager"`.
+    """
+    names: set[str] = set()
+    for node in nodes_of(tree):
+        match node:
+            case ast.Name():
+                names.add(node.id)
+            case ast.Attribute():
+                names.add(node.attr)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                names.add(node.name)
+            case ast.arg() | ast.keyword():
+                names.add(node.arg or "")
+            case ast.alias():
+                names |= {*node.name.split("."), node.asname or ""}
+            case ast.Constant(value=str() as text) if " " not in text:
+                names |= set(_WORD.findall(text))
+    return names
 
 
 def undefined_names(tree: ast.Module) -> tuple[str, ...]:

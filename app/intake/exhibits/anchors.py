@@ -1,4 +1,7 @@
-"""Finds the anchor of a check: the line of the script, as it is run, that prints or raises it."""
+"""Finds the anchor of a check: the line of the script, as it is run, that prints or raises it.
+
+A failure without an anchor may have nothing to do with the script at all. That is noted too.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from dataclasses import dataclass, field
 from app.errors import InputError
 from app.intake.claim.claims import Check, CheckKind, Claim, Role
 from app.intake.claim.comments import statements_with_values
+from app.intake.code.names import mentioned_names
 from app.intake.code.points import calls_by_name, points_on
 from app.intake.code.syntax import dotted_name, nodes_of, parse
 from app.intake.words.vocabulary import strip_quotes
@@ -30,6 +34,22 @@ _COMPILES = re.compile(r"\bcompile\b|\bjit\b|\bexport\b|\bmake_fx\b|\bsymbolic_t
 _MOST_LINES = 20_000
 _MOST_OUTER = 6
 _PRINTED = {CheckKind.OUTPUT, CheckKind.VALUE}
+# Failures that show nothing of the script. A "no" to one of them needs that the script is about it.
+_FAILURES = {
+    CheckKind.EXCEPTION,
+    CheckKind.CRASH,
+    CheckKind.EXIT_STATUS,
+    CheckKind.HANG,
+    CheckKind.OUT_OF_MEMORY,
+    CheckKind.NO_ERROR,
+}
+_WORD = re.compile(r"[A-Za-z_]\w{2,}")
+# The names of most scripts, and words that are names in some.
+_COMMON_TEXT = """
+all and args case code data dict error example float for from import input int kwargs len list main
+name not numpy one out output print range result self set str test the torch type value values with
+"""
+_COMMON = frozenset(_COMMON_TEXT.split())
 
 
 @dataclass(slots=True)
@@ -61,6 +81,32 @@ def with_anchors(claim: Claim, script: str, texts: Sequence[str]) -> Claim:
         return claim
     places = _Places(script, tree, [each for text in texts for each in _tracebacks(text)])
     return _anchor(claim, places)
+
+
+def with_ties(claim: Claim, script: str) -> Claim:
+    """The claim, in which failures that nothing ties to the script as run are marked as loose.
+
+    A failure is tied by its anchor, and by a name of the script in its text or in that of the claim.
+    """
+    try:
+        names = mentioned_names(parse(script)) - _COMMON
+    except InputError:
+        return claim
+    return _mark_loose(claim, names)
+
+
+def _mark_loose(claim: Claim, names: set[str]) -> Claim:
+    checks = tuple(
+        check.model_copy(update={"loose": _is_loose(check, claim.text, names)}) for check in claim.checks
+    )
+    further = tuple(_mark_loose(other, names) for other in claim.further)
+    return claim.model_copy(update={"checks": checks, "further": further})
+
+
+def _is_loose(check: Check, title: str, names: set[str]) -> bool:
+    if check.role is not Role.BUG or check.kind not in _FAILURES or check.at is not None:
+        return False
+    return not names.intersection(_WORD.findall(f"{check.text} {check.message or ''} {title}"))
 
 
 def _anchor(claim: Claim, places: _Places) -> Claim:

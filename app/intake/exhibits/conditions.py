@@ -1,6 +1,7 @@
-"""Finds words that put an output under a condition which the script does not meet.
+"""Finds words that put an output under a condition which the script does not meet, or in another program.
 
-Examples: `With the last line replaced by `f(3)` I get`, `When anomaly detection is turned on`.
+Examples: `With the last line replaced by `f(3)` I get`, `When anomaly detection is turned on`, `In another
+project I once saw`.
 """
 
 from __future__ import annotations
@@ -38,6 +39,22 @@ _ANOTHER = re.compile(
     r"|problem|result|output|warning)\b",
     re.IGNORECASE,
 )
+# Words about another program than the script of the report, or about what others saw.
+_OTHER_PROGRAM = re.compile(
+    r"\b(?:in|with|from|by|for|of) (?:another|some other|(?:a|one) (?:completely |totally |quite )?different"
+    r"|an? (?:unrelated|older|earlier)|(?:an)?other) (?:\w{1,12} )?(?:projects?|scripts?|programs?"
+    r"|code ?bases?|notebooks?|repositor(?:y|ies)|repos?|apps?|applications?|jobs?"
+    r"|issues?|tickets?|tools?|librar(?:y|ies)|reports?|files?)\b"
+    r"|\b(?:in einem anderen|mit einem anderen|dans un autre|avec un autre|en otro|con otro|em outro"
+    r"|в другом) (?:projekt|skript|programm|projet|script|programme|proyecto|programa|projeto|проекте"
+    r"|скрипте)\b"
+    r"|在?(?:另一个|别的|其他)(?:项目|脚本|程序)|別の(?:プロジェクト|スクリプト|プログラム)"
+    r"|^\W{0,3}(?:side ?note|aside|unrelated(?:ly)?|incidentally|nebenbei|au passage)\b"
+    r"|\b(?:somebody|someone|some people|a colleague|a coworker|a friend|another user|other users|others)"
+    r"(?: else)?(?: of mine| here)? (?:once |also |has |had |have |too )?(?:reported|reports?|saw|sees?|seen"
+    r"|gets?|got|hits?|mentioned|ran into)\b",
+    re.IGNORECASE,
+)
 _CODE = re.compile(r"``?([^`\n]{2,300})``?")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])")
 _SPACE = re.compile(r"\s+|[\"']")
@@ -48,6 +65,8 @@ def condition_of(introduction: str, script: str) -> str:
     """The sentence right above a block, if it names a condition that the script does not meet; else empty."""
     last = introduction.strip().rpartition("\n")[2][-_MOST:]
     sentence = _SENTENCE.split(last.strip())[-1] if last.strip() else ""
+    if names_other_program(sentence):
+        return sentence
     opening = _OPENING.search(sentence)
     if not opening:
         return ""
@@ -56,6 +75,11 @@ def condition_of(introduction: str, script: str) -> str:
     if not (_OTHER_CODE.search(sentence) or _ANOTHER.search(sentence)):
         return sentence if _is_started_otherwise(sentence, snippets, script) else ""
     return "" if snippets and all(_bare(snippet) in own for snippet in snippets) else sentence
+
+
+def names_other_program(condition: str) -> bool:
+    """True if a condition is no setting of the script: another program or somebody else shows it."""
+    return _OTHER_PROGRAM.search(condition) is not None
 
 
 def _is_started_otherwise(sentence: str, snippets: list[str], script: str) -> bool:

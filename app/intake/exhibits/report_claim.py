@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from enum import StrEnum
+from functools import partial
 
 from app.intake.claim.claim_text import (
     MOST_LINES_OF_OUTPUT,
@@ -26,7 +26,7 @@ from app.intake.claim.stated_place import (
 from app.intake.claim.subject import about, subject_of
 from app.intake.exhibits.assertions import asserted_checks
 from app.intake.exhibits.commented_errors import commented_errors
-from app.intake.exhibits.conditions import condition_of
+from app.intake.exhibits.conditions import condition_of, names_other_program
 from app.intake.exhibits.inline_values import SENTENCES, inline_checks
 from app.intake.exhibits.machines import machine_checks
 from app.intake.exhibits.right_values import (
@@ -37,6 +37,7 @@ from app.intake.exhibits.right_values import (
     values_called_both,
     values_of,
 )
+from app.intake.exhibits.shown_evidence import expected_output, is_shown_in
 from app.intake.exhibits.shown_outputs import is_expectation, lines_of, reads_as_output, shown_outputs
 from app.intake.exhibits.shown_warnings import split_warnings
 from app.intake.remarks.output_remarks import read_remarks
@@ -77,14 +78,8 @@ _STATUSES = 256
 _QUOTED_LINE = re.compile(r"^\s*`([^`\n]{1,1000})`[.!]?\s*$")
 _MOST_LINE = 400
 _MOST_WARNINGS = 3
-
-
-class Source(StrEnum):
-    """The kinds of evidence in a report."""
-
-    FAILURE = "failure"
-    OUTPUT = "output"
-    WORDS = "words"
+# So many blocks of output are read, each as what may be the bug.
+_MOST_BLOCKS = 3
 
 
 def claim_of(parts: Sequence[Part], main: str, title: str, outputs: Sequence[Part] | None = None) -> Claim:
@@ -115,10 +110,7 @@ def claim_of(parts: Sequence[Part], main: str, title: str, outputs: Sequence[Par
     told_text = with_frequency(title[:1000], [text for part in prose for text in (part.text, part.own_text)])
     readings: list[Claim] = []
     contradicted: frozenset[str] = frozenset()
-    for source, checks in _readings(parts, outputs, main, [english_title, *texts]):
-        if readings and source is Source.OUTPUT and _is_failure(readings[0]):
-            # A program prints much before it fails.
-            continue
+    for checks in _readings(parts, outputs, main, [english_title, *texts]):
         limited = [_limit_to_cuda(check, main) for check in checks]
         with_expected = [*limited, *right_values(limited, [*should, *texts], main)]
         real = [check for check in with_expected if not is_name_of(main, check)]
@@ -129,7 +121,10 @@ def claim_of(parts: Sequence[Part], main: str, title: str, outputs: Sequence[Par
         readings.append(about(subject, Claim(checks=tuple(complete), text=told_text)))
     if not readings:
         return Claim(text=told_text, subject=subject)
-    return readings[0].model_copy(update={"further": _others(readings)})
+    failing = "\n".join(part.text for part in outputs if _failure_of(part))
+    others = _others(readings, failing)
+    further, has_more = others[: MOST_READINGS - 1], len(others) >= MOST_READINGS
+    return readings[0].model_copy(update={"further": further, "has_more": has_more})
 
 
 def _in_own_words(check: Check, prose: Sequence[Part]) -> Check:
@@ -145,8 +140,11 @@ def _in_own_words(check: Check, prose: Sequence[Part]) -> Check:
 
 def _readings(
     parts: Sequence[Part], outputs: Sequence[Part], main: str, texts: Sequence[str]
-) -> Iterator[tuple[Source, list[Check]]]:
-    """The checks by each kind of evidence that the report has, the strongest kind first."""
+) -> Iterator[list[Check]]:
+    """The checks by each kind of evidence that the report has, the strongest kind first.
+
+    A program prints much before it fails: below a failure, outputs count that stand in blocks of their own.
+    """
     conditions = [condition_of(part.before, main) for part in outputs]
     usual = [part for part, condition in zip(outputs, conditions, strict=True) if not condition]
     prose = [part for part in parts if part.kind == PartKind.PROSE]
@@ -154,23 +152,32 @@ def _readings(
     # `Expected: 3` and `Actual: 2` may be separate paragraphs.
     texts = [_about_this_place(text, main) for text in texts]
     joined = "\n".join(texts[1:])[:_MOST_JOINED]
-    sources: tuple[tuple[Source, Callable[[], list[Check]]], ...] = (
-        (Source.FAILURE, lambda: _exit_status_checks(parts, usual, texts)),
-        (Source.FAILURE, lambda: _failure_checks(usual, prose, main)),
-        (Source.OUTPUT, lambda: machine_checks(usual, texts)),
-        (Source.OUTPUT, lambda: _checks_of_repeated_runs(usual)),
-        (Source.OUTPUT, lambda: _checks_of_sides(usual, several=several)),
-        (Source.FAILURE, lambda: asserted_checks([part.text for part in prose], main)),
-        (Source.WORDS, lambda: _comment_checks(main)),
-        (Source.FAILURE, lambda: commented_errors(main)),
-        (Source.WORDS, lambda: inline_checks(parts, main)),
-        (Source.WORDS, lambda: values_of_versions([part.text for part in prose])),
-        (Source.OUTPUT, lambda: _output_checks([part for part in usual if not _only_times(part)], main)),
-        (Source.WORDS, lambda: statements([*texts, joined])),
-        (Source.OUTPUT, lambda: _output_checks(usual, main)),
-        (Source.FAILURE, lambda: _under_condition(outputs, conditions)),
+    sources: tuple[Callable[[Sequence[Part]], list[Check]], ...] = (
+        lambda _: _exit_status_checks(parts, usual, texts),
+        lambda _: _failure_checks(usual, prose, main),
+        lambda outputs: machine_checks(outputs, texts),
+        _checks_of_repeated_runs,
+        lambda outputs: _checks_of_sides(outputs, several=several),
+        lambda _: asserted_checks([part.text for part in prose], main),
+        lambda _: _comment_checks(main),
+        lambda _: commented_errors(main),
+        lambda _: inline_checks(parts, main),
+        lambda _: values_of_versions([part.text for part in prose]),
+        lambda outputs: _output_checks([part for part in outputs if not _only_times(part)], main),
+        lambda _: statements([*texts, joined]),
+        lambda _: statements([*texts, joined], PRINTED_KINDS),
+        *(partial(_output_checks, main=main, block=block) for block in range(_MOST_BLOCKS)),
+        lambda _: _under_condition(outputs, conditions),
     )
-    yield from ((source, checks) for source, read in sources if (checks := read()))
+    printed: Sequence[Part] = usual
+    is_first = True
+    for read in sources:
+        if not (checks := read(printed)):
+            continue
+        if is_first and _is_failure(checks):
+            printed = [part for part in usual if not _failure_of(part)]
+        is_first = False
+        yield checks
 
 
 def _about_this_place(text: str, main: str) -> str:
@@ -187,8 +194,8 @@ def _about_this_place(text: str, main: str) -> str:
     )
 
 
-def _is_failure(claim: Claim) -> bool:
-    return any(check.kind not in PRINTED_KINDS for check in claim.having(Role.BUG))
+def _is_failure(checks: Sequence[Check]) -> bool:
+    return any(check.kind not in PRINTED_KINDS for check in checks if check.role is Role.BUG)
 
 
 def _checks_of_repeated_runs(outputs: Sequence[Part]) -> list[Check]:
@@ -201,21 +208,30 @@ def _checks_of_repeated_runs(outputs: Sequence[Part]) -> list[Check]:
 
 
 def _under_condition(outputs: Sequence[Part], conditions: Sequence[str]) -> list[Check]:
-    """The checks of outputs for other code or another setting. A "no" can't come from them."""
-    elsewhere = [part for part, condition in zip(outputs, conditions, strict=True) if condition]
+    """The checks of outputs for other code or another setting. A "no" can't come from them.
+
+    The output of another program is no claim about the script at all.
+    """
+    pairs = zip(outputs, conditions, strict=True)
+    elsewhere = [part for part, condition in pairs if condition and not names_other_program(condition)]
     checks = _failure_checks(elsewhere, (), "") or _output_checks(elsewhere, "")
     return with_place(checks, Where(mode="other code"))
 
 
-def _others(readings: Sequence[Claim]) -> tuple[Claim, ...]:
-    """The further readings that name another bug than the first one."""
+def _others(readings: Sequence[Claim], failing: str) -> tuple[Claim, ...]:
+    """The further readings that name another bug than the first one.
+
+    `failing` are the outputs that show a failure, and may name in its message what else is wrong.
+    """
     names = {_bug_of(readings[0])}
     right = {value for check in readings[0].having(Role.EXPECTED) for value in values_of(check)}
     others: list[Claim] = []
     for reading in readings[1:]:
         name = _bug_of(reading)
-        is_right = bool(right) and all(values_of(bug) <= right for bug in reading.having(Role.BUG))
-        if name and name not in names and not is_right and len(others) < MOST_READINGS - 1:
+        bugs = reading.having(Role.BUG)
+        is_right = bool(right) and all(values_of(bug) <= right for bug in bugs)
+        is_same = _is_failure(readings[0].checks) and all(is_shown_in(bug, failing) for bug in bugs)
+        if name and name not in names and not (is_right or is_same):
             names.add(name)
             others.append(reading)
     return tuple(others)
@@ -349,18 +365,8 @@ def _comment_checks(main: str) -> list[Check]:
     return [bug, output_check(right, role=Role.EXPECTED)] if is_other else [bug]
 
 
-def _expected_output(part: Part, lines: Sequence[str]) -> list[Check]:
-    """The output that is right. The words of an error differ between versions, its type doesn't."""
-    start = next((at for at, line in enumerate(lines) if "Traceback (most recent call last)" in line), None)
-    error = exception_claim(part.text)[:1] if start is not None else []
-    if start is None or not error:
-        return [output_check(lines, role=Role.EXPECTED)]
-    printed = [output_check(lines[:start], role=Role.EXPECTED)] if start else []
-    return [*printed, error[0].model_copy(update={"role": Role.EXPECTED, "message": ""})]
-
-
-def _output_checks(outputs: Sequence[Part], main: str) -> list[Check]:
-    """Checks of literal output. The first block that shows any is the bug."""
+def _output_checks(outputs: Sequence[Part], main: str, block: int = 0) -> list[Check]:
+    """Checks of literal output. The bug is the first block that shows any, or one further down."""
     seen: list[Check] = []
     expected: list[list[Check]] = []
     warnings: list[Check] = []
@@ -370,7 +376,7 @@ def _output_checks(outputs: Sequence[Part], main: str) -> list[Check]:
             continue
         remarks = read_remarks(lines, main)
         if part.expected or part.elsewhere or says_it_works(part.before):
-            expected.append(_expected_output(part, remarks.lines))
+            expected.append(expected_output(part, remarks.lines))
             continue
         if remarks.is_right:
             continue
@@ -380,7 +386,8 @@ def _output_checks(outputs: Sequence[Part], main: str) -> list[Check]:
         where = newest_place(part.version).model_copy(update={"device": device})
         seen.append(output_check(remarks.lines).model_copy(update={"where": where}))
         warnings += split_warnings(part.text.split("\n"))[1]
-    if not seen:
+    if block >= len(seen):
         return []
-    details = [check.model_copy(update={"role": Role.DETAIL}) for check in seen[1:3]]
-    return [seen[0], *(expected[0] if expected else ()), *details, *warnings[:_MOST_WARNINGS]]
+    others = [check for at, check in enumerate(seen[:_MOST_BLOCKS]) if at != block]
+    details = [check.model_copy(update={"role": Role.DETAIL}) for check in others]
+    return [seen[block], *(expected[0] if expected else ()), *details, *warnings[:_MOST_WARNINGS]]

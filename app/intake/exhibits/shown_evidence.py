@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ from app.intake.claim.claim_text import (
     exception_claim,
     output_check,
 )
-from app.intake.claim.claims import Check, CheckKind, Where
+from app.intake.claim.claims import Check, CheckKind, Role, Where
 from app.intake.claim.endings import crash_signal
 from app.intake.claim.stated_place import newest_place
 from app.intake.exhibit import ExhibitKind, Stance
@@ -27,6 +28,9 @@ from app.intake.words.vocabulary import device_of, is_printed_line
 _TRACEBACK = "Traceback (most recent call last)"
 _MOST_WARNINGS = 3
 _MOST_BECAUSE = 200
+_NUMBERS = re.compile(r"(?<![\w.])-?\d+(?:\.\d*)?")
+# Fewer numbers may be the same by chance.
+_LEAST_NUMBERS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,3 +104,20 @@ def _failure(lines: Sequence[str], check: Check) -> Iterator[Evidence]:
     printed = [line for line in above if is_printed_line(line)][:MOST_LINES_OF_OUTPUT]
     if printed:
         yield Evidence(ExhibitKind.OUTPUT, printed, output_check(printed))
+
+
+def is_shown_in(check: Check, text: str) -> bool:
+    """Whether a text shows all numbers of a printed value one after the other, as a message does."""
+    claimed = [number for line in check.lines for number in _NUMBERS.findall(line)]
+    row = f" {' '.join(claimed)} "
+    return len(claimed) >= _LEAST_NUMBERS and row in f" {' '.join(_NUMBERS.findall(text))} "
+
+
+def expected_output(part: Part, lines: Sequence[str]) -> list[Check]:
+    """The output that is right. The words of an error differ between versions, its type doesn't."""
+    start = next((at for at, line in enumerate(lines) if "Traceback (most recent call last)" in line), None)
+    error = exception_claim(part.text)[:1] if start is not None else []
+    if start is None or not error:
+        return [output_check(lines, role=Role.EXPECTED)]
+    printed = [output_check(lines[:start], role=Role.EXPECTED)] if start else []
+    return [*printed, error[0].model_copy(update={"role": Role.EXPECTED, "message": ""})]

@@ -66,6 +66,8 @@ _PRINTS = re.compile(
     r"| the following)?\W{0,6}$",
     re.IGNORECASE,
 )
+# Blocks with the fields of an issue that came from the tracker of bugs.python.org.
+_OF_TRACKER = re.compile(r"\s*(?:GitHub|bugs\.python\.org) fields:\s*", re.IGNORECASE)
 _MOST_CAPTION = 200
 _ARRAY = re.compile(r"\s*(?:tensor|array)\(")
 
@@ -85,6 +87,7 @@ def shown_outputs(parts: Sequence[Part]) -> list[Part]:
         of_environment = part.about_environment and not (
             part.heading == heading_of_code and _PRINTS.search(part.before[-_MOST_CAPTION:])
         )
+        of_environment = of_environment or _OF_TRACKER.fullmatch(part.before.rpartition("\n")[2]) is not None
         if part.kind == PartKind.OUTPUT and not part.quoted and not of_environment:
             # The output of a control is right, whatever stands between them, such as `prints`.
             elsewhere = speaks_of_another_place(part.before.rpartition("\n")[2]) or (

@@ -88,6 +88,14 @@ RANDOM_NUMBERS = _reason(
 POINT_NOT_SEEN = _reason(
     "point_not_seen", "It was not seen that the script passed the point of the claim.", WhoCanAct.SERVICE
 )
+POINT_UNKNOWN = _reason(
+    "point_not_seen",
+    "The report does not show at which statement of this script it fails, and nothing of it was seen.",
+    _REPORTER,
+)
+TOO_MANY_READINGS = _reason(
+    "too_many_readings", "The report can be read in more ways than are judged.", _REPORTER
+)
 POINT_PASSED = _reason(
     "point_passed",
     "The statement that failed in the report was executed, and no exception was seen to go through it.",

@@ -1,29 +1,59 @@
-"""The verdict of a job over all readings of the report: a "no" needs that no reading was seen."""
+"""The verdict of a job over all readings of the report: a "no" needs that each reading says it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from app.intake.claim.claims import Check, Claim, Role
 from app.judging.check.reach import TWO_READINGS
 from app.judging.judgement import SIGHTINGS, JobJudgement, Verdict
+from app.judging.output.printed_numbers import numbers_in
 
 # Verdicts that another reading can put in doubt.
 DOUBTFUL = frozenset({Verdict.NOT_REPRODUCED, Verdict.DIFFERENT})
+# A reading with one of these leaves no "no", the strongest first.
+_AGAINST_NO = (Verdict.DIFFERENT, Verdict.CANNOT_SHOW, Verdict.OBSERVED, Verdict.NO_RESULT)
 
 
-def agree(first: JobJudgement, others: Sequence[JobJudgement]) -> JobJudgement:
-    """The judgement of the first reading, unless another reading was seen where the first was not.
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A reading of the report, and its judgement."""
 
-    Then the verdict is OBSERVED, and both findings are in sight.
+    claim: Claim
+    judgement: JobJudgement
+
+
+def agree(first: Reading, others: Sequence[Reading]) -> JobJudgement:
+    """The judgement of the first reading, unless another reading puts it in doubt.
+
+    If another one was seen where the first was not, the verdict is OBSERVED. A "no" beside another verdict
+    has that verdict. The findings of both are in sight.
     """
-    if first.verdict not in DOUBTFUL:
-        return first
-    seen = next((other for other in others if other.verdict in SIGHTINGS), None)
-    if seen is None:
-        return first
-    return JobJudgement(
-        verdict=Verdict.OBSERVED,
-        reason=TWO_READINGS,
-        of=first.of,
-        findings=(*first.findings, *seen.findings),
-    )
+    judgement = first.judgement
+    if judgement.verdict not in DOUBTFUL:
+        return judgement
+    seen = next((other.judgement for other in others if other.judgement.verdict in SIGHTINGS), None)
+    if seen is not None:
+        return JobJudgement(
+            verdict=Verdict.OBSERVED,
+            reason=TWO_READINGS,
+            of=judgement.of,
+            findings=(*judgement.findings, *seen.findings),
+        )
+    apart = [other.judgement for other in others if not _is_part(other.claim, first.claim)]
+    against = [other for verdict in _AGAINST_NO for other in apart if other.verdict is verdict]
+    if judgement.verdict is Verdict.DIFFERENT or not against:
+        return judgement
+    return against[0].model_copy(update={"findings": (*judgement.findings, *against[0].findings)})
+
+
+def _is_part(claim: Claim, first: Claim) -> bool:
+    """Whether a reading names only numbers that the first one shows, as the nan of a printed table."""
+    numbers = [_numbers(check) for check in claim.having(Role.BUG)]
+    first_numbers = {number for check in first.having(Role.BUG) for number in _numbers(check)}
+    return all(each and each <= first_numbers for each in numbers)
+
+
+def _numbers(check: Check) -> set[str]:
+    return {number.text for line in (*check.lines, check.number or "") for number in numbers_in(line)}

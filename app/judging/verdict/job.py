@@ -23,16 +23,21 @@ from app.judging.check.reach import (
 from app.judging.judgement import (
     SIGHTINGS,
     CheckResult,
-    DifferentKind,
     Finding,
     JobJudgement,
     Verdict,
 )
-from app.judging.output.printed_numbers import near, numbers_in
-from app.judging.verdict.agreement import DOUBTFUL, agree
+from app.judging.verdict.agreement import DOUBTFUL, Reading, agree
 from app.judging.verdict.frequency import LEAST_FOR_SOMETIMES, is_about_frequency, needs_many
-from app.judging.verdict.over_attempts import DIFFERENCES, by_ratio, by_repeats
-from app.judging.verdict.passage import is_observable, not_seen, passages_in, points_to_pass, with_passage
+from app.judging.verdict.over_attempts import by_ratio, by_repeats, kind_of_difference
+from app.judging.verdict.passage import (
+    is_observable,
+    not_seen,
+    passages_in,
+    points_to_pass,
+    with_passage,
+    without_loose,
+)
 from app.judging.verdict.rates import rate_interval, rate_upper_bound
 from app.judging.verdict.variation import judge_repeats
 from app.targets.planning.plan import RepeatPlan
@@ -75,19 +80,22 @@ def judge_job(
 
     `plan` is the number of requested attempts: if it is small, a "never" needs no more than that.
     """
-    judgement = _judge_readings(claim, script, target, results, plan=plan)
+    judgement = without_loose(judge_readings(claim, script, target, results, plan=plan), claim)
     if judgement.verdict is Verdict.NOT_REPRODUCED:
         judgement = _check_passage(judgement, claim, script, target, results)
     return _control_judgement(judgement) if script.role is ScriptRole.CONTROL else judgement
 
 
-def _judge_readings(
+def judge_readings(
     claim: Claim, script: Script, target: Target, results: Sequence[Result], *, plan: RepeatPlan | None
 ) -> JobJudgement:
+    """The judgement over all readings, without asking whether the point of the claim was passed."""
     judgement = _judge(claim, script, target, results, plan=plan)
     if claim.further and judgement.verdict in DOUBTFUL:
-        others = [_judge(other, script, target, results, plan=plan) for other in claim.further]
-        judgement = agree(judgement, others)
+        others = [
+            Reading(other, _judge(other, script, target, results, plan=plan)) for other in claim.further
+        ]
+        judgement = agree(Reading(claim, judgement), others)
     return judgement
 
 
@@ -127,7 +135,7 @@ def judge_observed(
     if not passages:
         return None
     alone = passages[-1].model_copy(update={"kind": AttemptKind.REPEAT})
-    judgement = _judge_readings(claim, script, target, [alone], plan=RepeatPlan(1))
+    judgement = judge_readings(claim, script, target, [alone], plan=RepeatPlan(1))
     speaks = judgement.verdict in {Verdict.REPRODUCED, Verdict.FLAKY, Verdict.DIFFERENT, Verdict.OBSERVED}
     return judgement if speaks else None
 
@@ -316,7 +324,7 @@ def _by_attempts(
     bound = rate_upper_bound(cold)
     others = [step for step in reached if step.check_result is CheckResult.OTHER]
     if others:
-        kind = _kind(others[0].result, claim, findings)
+        kind = kind_of_difference(others[0].result, claim, findings)
         return JobJudgement(
             verdict=Verdict.DIFFERENT,
             reason=kind,
@@ -369,29 +377,4 @@ def _is_silent(step: Step) -> bool:
         step.check_result is CheckResult.UNREACHED
         and bool(step.reasons)
         and all(reason.code in SILENT for reason in step.reasons)
-    )
-
-
-_FAILURES = {CheckKind.EXCEPTION, CheckKind.EXIT_STATUS}
-
-
-def _kind(result: Result, claim: Claim, findings: Sequence[Finding]) -> Reason:
-    """How an attempt differs from the claim: a clean error, another failure, a near value, another value."""
-    of_failure = any(check.kind in _FAILURES for check in claim.having(Role.BUG))
-    if result.outcome is Outcome.RAISED and not of_failure:
-        kind = DifferentKind.CLEAN_ERROR
-    elif result.outcome is not Outcome.COMPLETED or of_failure:
-        kind = DifferentKind.OTHER_FAILURE
-    elif any(_is_near(finding) for finding in findings if finding.result is CheckResult.OTHER):
-        kind = DifferentKind.NEAR_VALUE
-    else:
-        kind = DifferentKind.OTHER_VALUE
-    return Reason(code=kind, detail=DIFFERENCES[kind])
-
-
-def _is_near(finding: Finding) -> bool:
-    """Whether the claimed and the printed numbers are close to each other, one by one."""
-    claimed, seen = numbers_in(finding.text), numbers_in(finding.observed)
-    return 0 < len(claimed) == len(seen) and all(
-        near(one.value, other.value) for one, other in zip(claimed, seen, strict=True)
     )

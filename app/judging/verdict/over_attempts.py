@@ -1,17 +1,19 @@
-"""Judges claims that several attempts together decide: about variation, and about speed."""
+"""Judges claims that several attempts together decide, about variation and speed, and names differences."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.intake.claim.claims import Check
+from app.intake.claim.claims import Check, CheckKind, Claim, Role
 from app.judging.check.reach import TOO_FEW_ATTEMPTS, TOO_NOISY, commonest
 from app.judging.check.speed import judge_ratios, ratio_in, spread
 from app.judging.judgement import CheckResult, DifferentKind, Finding, JobJudgement, Verdict
+from app.judging.output.printed_numbers import near, numbers_in
 from app.judging.verdict.rates import rate_upper_bound
 from app.judging.verdict.variation import Variation
-from worker.contract import Reason, Result, Start
+from worker.contract import Outcome, Reason, Result, Start
 
+_FAILURES = {CheckKind.EXCEPTION, CheckKind.EXIT_STATUS}
 # How an attempt differs from the claim.
 DIFFERENCES = {
     DifferentKind.CLEAN_ERROR: "The script raises an error instead of showing the claimed behaviour.",
@@ -77,3 +79,25 @@ def by_ratio(
             return JobJudgement(verdict=Verdict.DIFFERENT, reason=reason, of=of, findings=findings)
         case _:
             return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=TOO_NOISY, of=of, findings=findings)
+
+
+def kind_of_difference(result: Result, claim: Claim, findings: Sequence[Finding]) -> Reason:
+    """How an attempt differs from the claim: a clean error, another failure, a near value, another value."""
+    of_failure = any(check.kind in _FAILURES for check in claim.having(Role.BUG))
+    if result.outcome is Outcome.RAISED and not of_failure:
+        kind = DifferentKind.CLEAN_ERROR
+    elif result.outcome is not Outcome.COMPLETED or of_failure:
+        kind = DifferentKind.OTHER_FAILURE
+    elif any(_is_near(finding) for finding in findings if finding.result is CheckResult.OTHER):
+        kind = DifferentKind.NEAR_VALUE
+    else:
+        kind = DifferentKind.OTHER_VALUE
+    return Reason(code=kind, detail=DIFFERENCES[kind])
+
+
+def _is_near(finding: Finding) -> bool:
+    """Whether the claimed and the printed numbers are close to each other, one by one."""
+    claimed, seen = numbers_in(finding.text), numbers_in(finding.observed)
+    return 0 < len(claimed) == len(seen) and all(
+        near(one.value, other.value) for one, other in zip(claimed, seen, strict=True)
+    )

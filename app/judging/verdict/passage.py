@@ -12,8 +12,14 @@ from app.intake.code.printed_after import shows_passage
 from app.intake.code.syntax import parse
 from app.intake.reading import Script, ScriptRole
 from app.judging.check.places import exclusion_of
-from app.judging.check.reach import NOT_COMPILED, POINT_NOT_SEEN, POINT_PASSED
-from app.judging.judgement import DifferentKind, JobJudgement, Verdict
+from app.judging.check.reach import (
+    NOT_COMPILED,
+    POINT_NOT_SEEN,
+    POINT_PASSED,
+    POINT_UNKNOWN,
+    TOO_MANY_READINGS,
+)
+from app.judging.judgement import SIGHTINGS, DifferentKind, JobJudgement, Verdict
 from app.targets.target import Target
 from worker.contract import AttemptKind, Outcome, PassagePoint, Reason, Result
 from worker.contract.passage import MOST_POINTS
@@ -121,3 +127,17 @@ def not_seen(judgement: JobJudgement, reason: Reason = POINT_NOT_SEEN) -> JobJud
     return JobJudgement(
         verdict=Verdict.CANNOT_SHOW, reason=reason, of=judgement.of, findings=judgement.findings
     )
+
+
+def without_loose(judgement: JobJudgement, claim: Claim) -> JobJudgement:
+    """The judgement, unless it rests on a failure that is missing and that nothing ties to the script.
+
+    That it does not come shows nothing. Nor is there a "no" if the report has more readings than are judged.
+    """
+    loose = {check.kind for check in claim.having(Role.BUG) if check.loose}
+    is_no = judgement.verdict is Verdict.NOT_REPRODUCED
+    is_absence = judgement.verdict in SIGHTINGS and CheckKind.NO_ERROR in loose
+    settled = any(finding.oracle for finding in judgement.findings)
+    if (is_absence or (is_no and loose)) and not settled:
+        return not_seen(judgement, POINT_UNKNOWN)
+    return not_seen(judgement, TOO_MANY_READINGS) if is_no and claim.has_more else judgement

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from app.intake.claim.claims import CheckKind, Claim, Over, Role
 from app.intake.reading import Script
 from app.judging.judgement import DifferentKind, Verdict
-from app.judging.verdict.job import LEAST_FOR_NEVER, judge_job
+from app.judging.verdict.job import LEAST_FOR_NEVER, judge_readings
 from app.targets.planning.plan import RepeatPlan
 from app.targets.target import Target
 from worker.contract import Reason, Result
@@ -69,7 +69,7 @@ def without_anchors(claim: Claim) -> Claim:
 
 def sighting(claim: Claim, script: Script, target: Target, results: Sequence[Result]) -> Sighting:
     """Judge one trial. A bisection asks where the result changes, so it needs no passage check."""
-    judgement = judge_job(
+    judgement = judge_readings(
         without_anchors(claim), script, target, results, plan=RepeatPlan(max(1, len(results)), exact=True)
     )
     reason = judgement.reason

@@ -34,8 +34,8 @@ no_network no_node no_sides no_such_gpu no_times no_toolchain no_torch node_faul
 nothing_shown other_device other_mode other_os other_version output_limit path_not_taken point_not_seen
 point_passed probe_failed process_limit quarantined random_numbers sandbox_limit scratch_limit
 setting_needs_namespaces setting_not_in_force setting_without_effect settings stale_reproducer
-switched_off takes_long time_limit too_few_attempts too_few_gpus too_noisy toolchain_failed tripwire
-two_readings unavailable unclear unknown_contract unknown_setting unknown_toolchain
+switched_off takes_long time_limit too_few_attempts too_few_gpus too_many_readings too_noisy toolchain_failed
+tripwire two_readings unavailable unclear unknown_contract unknown_setting unknown_toolchain
 """
 KNOWN_CODES = frozenset(_CODES.split())
 OTHER_CODE = "reason_from_elsewhere"
