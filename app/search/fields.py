@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from app.judging.cause.defect import CAUSES
 from app.judging.judgement import Verdict
 from app.judging.report.attention import Attention
 from app.judging.report.change import ChangeKind
@@ -13,17 +14,6 @@ from app.search import periods, toolchains
 from worker.contract import Device, Outcome
 from worker.contract.names import SETTINGS
 
-CAUSES = (
-    *(
-        "error_asymmetry",
-        "random_streams",
-        "unseeded",
-        "uninitialised_memory",
-        "nondeterministic_kernel",
-        "reduced_precision",
-    ),
-    *("sign_or_order", "undefined_conversion", "rounding", "ill_conditioned", "unexplained", "not_analysed"),
-)
 STATES = ("open", "closed")
 _TYPE = re.compile(r"[^\W\d]\w{0,99}(?:\.[^\W\d]\w{0,99}){0,10}")
 _ANY_NAME = re.compile(r"[^\s\x00-\x1f\"]{1,100}")

@@ -19,6 +19,7 @@ from app.http.problems import Problem
 from app.judging.comparison.values import value_text
 from app.runs.estimates.wording import BASIS, how_long, queue_position_text
 from app.runs.run_object.reading_notes import needs_in_words, repair_diff
+from app.runs.run_object.removal_part import removal_words, warning_words
 from app.visible_text import visible
 from app.web.parts import LazyContext, PartExtension, failed_parts, page_with
 from app.web.text import labels, text_budget
@@ -35,7 +36,13 @@ _PAGES: SizedCache[str] = SizedCache(32 * 2**20)
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
 # The limits of rows on a page.
-MOST = {"MOST_NODES": 40, "MOST_TOOLCHAINS": 80, "MOST_ACTS": 30, "MOST_PRINTED": views.MOST_PRINTED}
+MOST = {
+    "MOST_NODES": 40,
+    "MOST_TOOLCHAINS": 80,
+    "MOST_ACTS": 30,
+    "MOST_PRINTED": views.MOST_PRINTED,
+    "MOST_WARNINGS": 40,
+}
 
 
 @cache
@@ -66,6 +73,8 @@ def environment() -> Environment:
         "package_list": views.package_list,
         "repair_diff": repair_diff,
         "needs": needs_in_words,
+        "removal": removal_words,
+        "warning": warning_words,
         "written": value_text,
         "queue_position": queue_position_text,
         "how_long": how_long,

@@ -226,7 +226,7 @@ def varying(text: str = "") -> list[Result]:
 
 
 def test_a_kernel_is_nondeterministic_only_where_the_deterministic_twin_ran() -> None:
-    code, twin = script(), with_setting(CUDA, deterministic="on")
+    code, twin = script("y.index_add_(0, i, x)"), with_setting(CUDA, deterministic="on")
     plain = cell(VARIES, code, CUDA, varying())
     assert cause(VARIES, code, plain) == ("not_analysed", "undecided")
     assert cause(VARIES, code, plain, cell(VARIES, code, twin, several(3, "loss 1\n"))) == (
@@ -234,6 +234,10 @@ def test_a_kernel_is_nondeterministic_only_where_the_deterministic_twin_ran() ->
         "no",
     )
     assert cause(VARIES, code, plain, cell(VARIES, code, twin, varying())) == ("not_analysed", "undecided")
+    # torch does not document that this operation varies.
+    other = script("torch.sin(x)")
+    cells = (cell(VARIES, other, CUDA, varying()), cell(VARIES, other, twin, several(3, "loss 1\n")))
+    assert cause(VARIES, other, *cells) == ("nondeterministic_kernel", "undecided")
 
 
 def test_a_missing_seed_explains_repeats_that_differ() -> None:

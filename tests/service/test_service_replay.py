@@ -35,6 +35,8 @@ REGRESSED_IN_THE_NEWEST = {
     "float() of an array with one element raises",
     "np.sum over a generator raises TypeError",
 }
+# The sixth gives another result, and no version warned of it.
+ANNOUNCED = {title for title in REGRESSED_IN_THE_NEWEST if "flat" not in title}
 FIXED = {
     ("clip of a uint8 array with bounds outside 0..255: OverflowError", "numpy-2.1.3"),
     ("filled() of a masked uint8 array turns it into dtype object", "numpy-2.2.6"),
@@ -71,6 +73,12 @@ def test_the_whole_history_shows_what_was_recorded(stage: Stage) -> None:
         assert newest is not None
         assert newest.regressed_with == ("numpy-2.4.0",)
         assert {change.title for change in newest.regressed} == REGRESSED_IN_THE_NEWEST
+        removals = {change.title: change.removal for change in newest.regressed}
+        announced = {title for title, each in removals.items() if each and each.cause == "announced"}
+        assert announced == ANNOUNCED
+        trapz = next(each for title, each in removals.items() if each is not None and "trapz" in title)
+        assert (trapz.category, trapz.package, trapz.older) == ("DeprecationWarning", "numpy", "2.3.5")
+        assert trapz.text.startswith("`trapz` is deprecated")
         assert newest.counts == {ChangeKind.REGRESSED: len(REGRESSED_IN_THE_NEWEST), ChangeKind.FIXED: 1}
         fixed = list_changes(session, kinds=[ChangeKind.FIXED])
         assert {(change.title, change.toolchain) for change in fixed.items} == FIXED

@@ -133,19 +133,18 @@ def test_a_claim_that_repeats_differ_gets_a_cell_under_deterministic_algorithms(
     said = "\n\nIt gives another result every time."
     report = read("```python\nimport torch\nprint(torch.ones(3).cumsum(0))\n```" + said, form="report")
     both = labels(planned(report=report))
-    assert both == [
+    cpu, cuda = (
+        [where, f"{where}:deterministic", f"{where}:threads=1"]
+        for where in ("cpu@torch-2.13-cpu", "cuda@torch-2.13-cu130")
+    )
+    assert sorted(both) == [*cpu, *cuda]
+    assert labels(planned(report=report, preset="determinism", fleet=(CPU_NODE,))) == cpu
+    unseeded = read("```python\nimport torch\nprint(torch.rand(3))\n```" + said, form="report")
+    assert labels(planned(report=unseeded, fleet=(CPU_NODE,))) == [
         "cpu@torch-2.13-cpu",
-        "cpu@torch-2.13-cpu:deterministic",
-        "cuda@torch-2.13-cu130",
-        "cuda@torch-2.13-cu130:deterministic",
-    ]
-    assert labels(planned(report=report, preset="determinism", fleet=(CPU_NODE,))) == [
-        both[0],
-        both[1],
+        "cpu@torch-2.13-cpu:fix=torch",
         "cpu@torch-2.13-cpu:threads=1",
     ]
-    unseeded = read("```python\nimport torch\nprint(torch.rand(3))\n```" + said, form="report")
-    assert labels(planned(report=unseeded, fleet=(CPU_NODE,))) == ["cpu@torch-2.13-cpu"]
 
 
 def test_cheap_cells_come_first() -> None:

@@ -29,7 +29,7 @@ from worker.contract import (
     Start,
 )
 from worker.contract.names import CARD_NOT_FREE
-from worker.contract.target_settings import AppliedSettings, SettingError, check_in_force
+from worker.contract.target_settings import HASH_SEED, AppliedSettings, SettingError, check_in_force
 from worker.environment import EnvironmentRecorder
 from worker.environment.capture import ProbeFailedError
 from worker.machine import attempt_variables
@@ -165,7 +165,7 @@ class Executor:
         if toolchain is None:
             return None
         attempt = Attempt(attempt_id="", script="", toolchain=toolchain.name)
-        variables = {**self._variables, "PYTHONHASHSEED": "0"}
+        variables = {**self._variables, HASH_SEED: "0"}
         return make_job(attempt, toolchain, harness={}, granted=(), variables=variables), toolchain
 
     def _build_toolchain(self, attempt: Attempt, cancelled: threading.Event) -> None:
@@ -196,10 +196,11 @@ class Executor:
         if toolchain is None:
             raise RefusedError(operator_reason("unknown_toolchain", "This node does not have the toolchain."))
         applied = apply_target(attempt, sandbox, toolchain)
-        # The seed is random, and recorded so that a result that depends on hash order can be repeated.
-        hash_seed = str(1 + secrets.randbelow(2**32 - 1))
+        # Unless the target fixes it, the seed is random. It is recorded so that a result that depends on hash
+        # order can be repeated.
+        hash_seed = applied.variables.get(HASH_SEED) or str(1 + secrets.randbelow(2**32 - 1))
         # The target's settings win over the operator's variables.
-        variables = {**self._variables, **applied.variables, "PYTHONHASHSEED": hash_seed}
+        variables = {**self._variables, **applied.variables, HASH_SEED: hash_seed}
         job = make_job(attempt, toolchain, harness=applied.harness, granted=granted, variables=variables)
         job = replace(job, gated=hold is not None)
         self._remember_job(job, toolchain, applied)
@@ -325,6 +326,8 @@ class Executor:
             return operator_reason("switched_off", "This node has no warm starts.")
         if "trace" in applied.harness:
             return Reason(code="settings", detail="operations are traced from the import of torch on")
+        if "fix" in attempt.settings:
+            return Reason(code="settings", detail="the target fixes a source of variation from the start on")
         return self._warm.why_cold(attempt.script, toolchain=toolchain, variables=applied.variables)
 
     def _without_preview(self, attempt: Attempt, reason: Reason) -> Result:

@@ -107,6 +107,8 @@ def _observation(
         flags_changed=report.flags_changed,
         values=report.values,
         values_omitted=report.values_omitted,
+        warnings=report.warnings,
+        warnings_omitted=report.warnings_omitted,
         trace=report.trace,
         passage=report.passage,
         compiled_frames=report.compiled_frames,
@@ -137,7 +139,7 @@ def _exception(result: SandboxResult, report: HarnessReport, stderr: str) -> Exc
 
 
 def _within_limit(result: Result, limits: Limits) -> Result:
-    """Shorten the result to `limits.result_bytes` of JSON: first streams and stacks, then the values.
+    """Shorten the result to `limits.result_bytes` of JSON: first streams and stacks, then values.
 
     JSON escapes can make a text several times longer, so the limits of the streams are not enough.
     """
@@ -155,6 +157,6 @@ def _within_limit(result: Result, limits: Limits) -> Result:
     if len(result.model_dump_json()) > limits.result_bytes:
         observation = result.observation
         omitted = observation.values_omitted + len(observation.values)
-        shorter = observation.model_copy(update={"values": [], "values_omitted": omitted})
+        shorter = observation.model_copy(update={"values": [], "values_omitted": omitted, "warnings": None})
         result = result.model_copy(update={"observation": shorter})
     return result

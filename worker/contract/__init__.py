@@ -34,6 +34,7 @@ from worker.contract.bounds import Explanation as Explanation
 from worker.contract.bounds import Scalar as Scalar
 from worker.contract.message import Message
 from worker.contract.observation import CapturedValue as CapturedValue
+from worker.contract.observation import CapturedWarning as CapturedWarning
 from worker.contract.observation import CardReading as CardReading
 from worker.contract.observation import ExceptionFacts as ExceptionFacts
 from worker.contract.observation import Observation as Observation

@@ -29,6 +29,10 @@ from worker.contract.message import Message
 from worker.contract.passage import PassedPoints
 from worker.contract.trace import Trace
 
+# The harness has the same limits.
+MOST_WARNINGS = 40
+MOST_WARNING_TEXT = 1_000
+
 
 class ExceptionFacts(Message):
     """An uncaught exception: its qualified type, such as `torch.OutOfMemoryError`, and its message."""
@@ -51,6 +55,23 @@ class ValueStatistics(Message):
     positive_infinite: Count = 0
     negative_infinite: Count = 0
     zero: Count = 0
+
+
+class CapturedWarning(Message):
+    """A warning that was shown while the script ran, as the harness reports it.
+
+    `category` is the qualified type, `base` the first of its bases that Python itself has. `file` and `line`
+    are the place that the warning names; `script_line` is the line of the script that led to it, 0 without
+    one. `count` is how often it was shown.
+    """
+
+    category: CutName
+    base: CutName = ""
+    text: Annotated[Explanation, Field(max_length=MOST_WARNING_TEXT)] = ""
+    file: CutName = ""
+    line: SmallCount = 0
+    script_line: SmallCount = 0
+    count: Count = 1
 
 
 class CapturedValue(Message):
@@ -134,6 +155,11 @@ class Observation(Message):
     values: Annotated[list[CapturedValue], Field(max_length=10_000)] = Field(default_factory=list)
     # The number of further values that had no room.
     values_omitted: Count = 0
+    # The warnings that were shown, in order. None if they were not noted: the script never imported
+    # `warnings`, it ended by a signal, or an older node ran it.
+    warnings: Annotated[list[CapturedWarning], Field(max_length=10_000)] | None = None
+    # How often further warnings were shown that had no room.
+    warnings_omitted: Count = 0
     # Only with the target's setting `trace`.
     trace: Trace | None = None
     # Only if the attempt asked for it, in the order of its points. From the script's own process: it may

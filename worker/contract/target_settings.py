@@ -29,7 +29,8 @@ _CPU_ISA_FLAG = {"avx2": "avx2", "sse4.2": "sse4_2", "compatible": ""}
 # MKL obeys MKL_ENABLE_INSTRUCTIONS on Intel CPUs only. Elsewhere it ignores the variable (measured on AMD
 # EPYC).
 _INTEL_ONLY = frozenset({"avx2", "sse4.2"})
-_HARNESS_SETTINGS = frozenset({"deterministic", "fill", "tf32", "seed", "trace"})
+_HARNESS_SETTINGS = frozenset({"deterministic", "fill", "tf32", "seed", "trace", "fix"})
+HASH_SEED = "PYTHONHASHSEED"
 # The code of the reason if a setting was applied and has another value all the same.
 NOT_IN_FORCE = "setting_not_in_force"
 MAX_THREADS = 4096
@@ -75,7 +76,7 @@ def apply_settings(settings: Mapping[str, str], *, cpu_isa: list[str]) -> Applie
                 "setting_without_effect", f"cpu-isa={value} changes nothing on this CPU with this toolchain."
             )
         applied.variables.update(_variables(name, value))
-        if name in _HARNESS_SETTINGS:
+        if name in _HARNESS_SETTINGS and (name, value) != ("fix", "hash"):
             applied.harness[name] = value
     return applied
 
@@ -125,5 +126,7 @@ def _variables(name: str, value: str) -> dict[str, str]:
         case "tf32" if value == "off":
             # This acts below torch's own switch, so it also holds for a script that switches TF32 on.
             return {"NVIDIA_TF32_OVERRIDE": "0"}
+        case "fix" if value == "hash":
+            return {HASH_SEED: "0"}
         case _:
             return {}

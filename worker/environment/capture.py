@@ -25,7 +25,7 @@ PROBE_PATH = "/run/samehere/probe.py"
 _environment: TypeAdapter[Environment] = TypeAdapter(Environment)
 _NO_VALUES = re.compile(rb'"report_bytes": \d+')
 _SEED = re.compile(rb'"seed": "\d+"')
-_TRACE = re.compile(rb', "trace": "on"|"trace": "on", |"trace": "on"')
+_TEST = re.compile(rb', "(?:trace|fix)": "[a-z-]{2,20}"|"(?:trace|fix)": "[a-z-]{2,20}"(?:, )?')
 
 
 class ProbeFailedError(Exception):
@@ -78,8 +78,8 @@ class EnvironmentRecorder:
         harness = {path: content for path, content in job.files.items() if path.startswith("/run/samehere/")}
         # The probe captures no values, so the limit on them must not change the key.
         config = _NO_VALUES.sub(b'"report_bytes": 0', harness.get(HARNESS_CONFIG_PATH, b"{}"))
-        # No answer depends on the seed and the trace, and there may be any number of seeds.
-        harness[HARNESS_CONFIG_PATH] = _TRACE.sub(b"", _SEED.sub(b'"seed": "0"', config))
+        # No answer depends on the seed, the trace and a fixed source, and there may be any number of seeds.
+        harness[HARNESS_CONFIG_PATH] = _TEST.sub(b"", _SEED.sub(b'"seed": "0"', config))
         variables = {name: value for name, value in job.variables.items() if name != "PYTHONHASHSEED"}
         argv = (toolchain.python_inside, PROBE_PATH)
         # Only the job's memory limit can change the answer.

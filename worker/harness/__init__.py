@@ -13,7 +13,7 @@ reads it:
                           `worker.sandbox` replaces it
     report_bytes  int     bytes that the report may have; 0 or absent: capture no values
     settings      object  text by name, the target's settings that apply after `import torch`:
-                          deterministic, fill, tf32 ("on" | "off"), seed (decimal digits), trace
+                          deterministic, fill, tf32 ("on" | "off"), seed (decimal digits), trace, fix
     passage       list    points to observe, as `worker.contract.passage.PassagePoint`; absent: none
 
 **Config** of a paused interpreter, JSON, the same path. `worker.warm.zygote` writes it, `pause.py` reads it:
@@ -32,6 +32,9 @@ reads them. Each line has a `kind`:
     torch      flags: value by name, right after `import torch` (`watch.numeric_flags`)
     exception  type: qualified name; message: text, absent if the script's own code would have to compose it
     end        flags: as above, at the end; devices: ["cpu"] or the cards in use, as "cuda:0"
+    warning    one warning that was shown: category, base, text, file, line, script_line, count, as
+               `worker.contract.observation.CapturedWarning`
+    warnings   omitted: how often further warnings were shown; absent if warnings were not noted
     trace      see below
     passage    points: list of {line, state}, as `worker.contract.passage.PassedPoint`; compiled_frames:
                number of frames that torch's compiler compiled, absent without torch
@@ -108,6 +111,8 @@ _LOADED_BY_THE_HARNESS = (
     "passage.py",
     "rounding_check.py",
     "reference.py",
+    "aids/warning_notes.py",
+    "aids/fix.py",
 )
 _LOADED_BY_THE_PAUSED = ("hidden.py", "isolate.py", "tripwire.py", "watch.py")
 
@@ -123,8 +128,13 @@ def paused_sources() -> dict[str, bytes]:
 
 
 def _sources(program: str, loaded: tuple[str, ...]) -> dict[str, bytes]:
-    sources = {f"{_FOLDER}/{name}": (_HERE / name).read_bytes() for name in loaded}
+    sources = {f"{_FOLDER}/{Path(name).name}": (_HERE / name).read_bytes() for name in loaded}
     return {HARNESS_PATH: (_HERE / program).read_bytes(), **sources}
+
+
+def fix_source() -> str:
+    """The program that fixes a source of variation: `start` and `after_torch`."""
+    return (_HERE / "aids" / "fix.py").read_text(encoding="utf-8")
 
 
 def probe_source() -> bytes:

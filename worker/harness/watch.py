@@ -230,15 +230,6 @@ def apply_settings(torch, settings):
         allowed = settings["tf32"] == "on"
         torch._C._set_cublas_allow_tf32(allowed)
         torch._C._set_cudnn_allow_tf32(allowed)
-    if "seed" in settings:
-        import random
-
-        seed = int(settings["seed"])
-        random.seed(seed)
-        torch.manual_seed(seed)
-        numpy = sys.modules.get("numpy")
-        if numpy is not None:
-            numpy.random.seed(seed % 2**32)
 
 
 def describe_exception(kind, value):
@@ -305,6 +296,7 @@ class Watch:
         self.settings = {}
         self.report_bytes = 0
         self.at_import = self.values = self.printed = self.channel = self.trace = self.passage = None
+        self.warned = self.fix = None
         self.registered = False
 
     def register(self):
@@ -329,6 +321,10 @@ class Watch:
             self.register()
         if channel is None:
             attempt(answer_with_stacks, self.channel.fd)
+        if self.channel.fd >= 0:
+            self.warned = attempt(start, "warning_notes", call_after_import)
+        if "fix" in self.settings or "seed" in self.settings:
+            self.fix = attempt(start, "fix", self.settings, call_after_import)
         if config.get("passage"):
             self.passage = attempt(start, "passage", config["passage"])
 
@@ -341,6 +337,8 @@ class Watch:
             attempt(self.passage["skip_compiling"], self.passage["running"], torch)
         try:
             apply_settings(torch, self.settings)
+            if self.fix is not None:
+                self.fix["after_torch"](self.fix["running"], torch)
             if self.channel.is_ours():
                 self.at_import = numeric_flags(torch)
                 self.channel.send({"kind": "torch", "flags": self.at_import})
@@ -382,6 +380,8 @@ class Watch:
             torch = sys.modules.get("torch")
             flags = attempt(numeric_flags, torch) if self.at_import is not None else None
             self.channel.send({"kind": "end", "flags": flags or {}, "devices": devices_used(torch)})
+            for message in self.warned["messages"](self.warned["running"]) if self.warned else ():
+                self.channel.send(message)
             if self.trace is not None:
                 self.trace["running"].stop()
                 self.channel.send(self.trace["message"](self.trace["running"]))

@@ -13,14 +13,15 @@ from dataclasses import dataclass, field
 
 from pydantic import TypeAdapter, ValidationError
 
-from worker.contract import CapturedValue, ExceptionFacts, Scalar
+from worker.contract import CapturedValue, CapturedWarning, ExceptionFacts, Scalar
 from worker.contract.bounds import SmallCount
+from worker.contract.observation import MOST_WARNING_TEXT, MOST_WARNINGS
 from worker.contract.passage import PassedPoint, PassedPoints
 from worker.contract.text import storable_text
 from worker.contract.trace import Trace
 from worker.observation.captured_values import MOST_OMITTED, MOST_VALUES, ValueReader
 
-_MAX_LINES = 100 + MOST_VALUES
+_MAX_LINES = 100 + MOST_VALUES + MOST_WARNINGS
 _MAX_FLAGS = 100
 _MAX_NAME = 200
 _MAX_MESSAGE = 8192
@@ -42,6 +43,9 @@ class HarnessReport:
     devices: list[str] = field(default_factory=list)
     values: list[CapturedValue] = field(default_factory=list)
     values_omitted: int = 0
+    # None if the harness did not note warnings.
+    warnings: list[CapturedWarning] | None = None
+    warnings_omitted: int = 0
     ended: bool = False
     trace: Trace | None = None
     passage: list[PassedPoint] | None = None
@@ -82,13 +86,7 @@ def _take(read: HarnessReport, values: ValueReader, message: dict[str, object]) 
         case "torch":
             read.flags_at_import = _flags(message.get("flags"))
         case "end":
-            read.ended = True
-            read.flags_at_end = _flags(message.get("flags"))
-            devices = message.get("devices")
-            if isinstance(devices, list):
-                read.devices = [
-                    device for device in devices[:64] if isinstance(device, str) and _DEVICE.fullmatch(device)
-                ]
+            _read_end(read, message)
         case "trace":
             with suppress(ValidationError):
                 read.trace = Trace.model_validate(message)
@@ -96,12 +94,24 @@ def _take(read: HarnessReport, values: ValueReader, message: dict[str, object]) 
             with suppress(ValidationError):
                 read.passage = _points.validate_python(message.get("points"))
                 read.compiled_frames = _frames.validate_python(message.get("compiled_frames"))
+        case "warning" | "warnings":
+            _read_warning(read, message)
         case "value":
             values.take(message)
         case "values":
             values.take_omitted(message)
         case _:
             pass
+
+
+def _read_end(read: HarnessReport, message: dict[str, object]) -> None:
+    read.ended = True
+    read.flags_at_end = _flags(message.get("flags"))
+    devices = message.get("devices")
+    if isinstance(devices, list):
+        read.devices = [
+            device for device in devices[:64] if isinstance(device, str) and _DEVICE.fullmatch(device)
+        ]
 
 
 def _read_exception(read: HarnessReport, message: dict[str, object]) -> None:
@@ -112,6 +122,22 @@ def _read_exception(read: HarnessReport, message: dict[str, object]) -> None:
             type=storable_text(kind[:_MAX_NAME]),
             message=storable_text(text[:_MAX_MESSAGE]) if isinstance(text, str) else "",
         )
+
+
+def _read_warning(read: HarnessReport, message: dict[str, object]) -> None:
+    read.warnings = [] if read.warnings is None else read.warnings
+    if message["kind"] == "warnings":
+        omitted = message.get("omitted")
+        read.warnings_omitted = min(omitted, MOST_OMITTED) if type(omitted) is int and omitted > 0 else 0
+        return
+    texts = {
+        name: storable_text(text[:MOST_WARNING_TEXT])
+        for name in ("category", "base", "text", "file")
+        if isinstance(text := message.get(name), str)
+    }
+    if len(read.warnings) < MOST_WARNINGS:
+        with suppress(ValidationError):
+            read.warnings.append(CapturedWarning.model_validate({**message, **texts}))
 
 
 def _flags(flags: object) -> dict[str, Scalar]:

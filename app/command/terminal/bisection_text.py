@@ -10,6 +10,7 @@ from rich.text import Text
 
 from app.command.terminal.plain_text import one_line, visible
 from app.runs.run_object.bisection_document import BisectionDocument, ConfoundedPart, PointPart
+from app.runs.run_object.removal_part import removal_words, warning_words
 from app.targets.target import Target
 from app.targets.versions.bisection import Kind
 
@@ -17,6 +18,7 @@ from app.targets.versions.bisection import Kind
 MOST_DIFFERING = 8
 
 _MOST_REASON = 200
+_MOST_WARNING = 300
 _STYLES = {Kind.APPEARED: "red", Kind.FIXED: "green", Kind.THROUGHOUT: "red", Kind.MIXED: "magenta"}
 
 
@@ -46,6 +48,10 @@ def _parts(document: BisectionDocument) -> Iterator[RenderableType]:
         yield Text()
         yield _table(document)
         yield Text(f"\n{document.attempts} attempts.{_rate_note(document)}", "dim")
+    if document.removal is not None:
+        yield Text(removal_words(document.removal))
+        if document.removal.category:
+            yield Text(f"  {one_line(warning_words(document.removal), most=_MOST_WARNING)}")
     if document.one_axis:
         yield Text(f"The two environments differ in {document.axis} alone.")
     if document.confounded is not None:

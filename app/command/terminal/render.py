@@ -14,6 +14,7 @@ from app.intake.claim.claims import CheckKind
 from app.judging.cause import trace_verdict
 from app.judging.judgement import CheckResult, ComparisonResult, Verdict
 from app.runs.run_object.document import AttemptPart, ComparisonPart, DifferencePart, JobPart, RunDocument
+from app.runs.run_object.removal_part import removal_words, warning_words
 from app.targets.target import Target
 
 SEEN_CHARACTERS = 160
@@ -48,6 +49,7 @@ def _parts(document: RunDocument) -> Iterator[RenderableType]:
     if document.ask:
         hint = [] if document.report.probe is not None else [PROBE_HINT]
         yield _section("Missing", [*(f"{ask.text} ({ask.code})" for ask in document.ask), *hint])
+    yield from _some("Why", list(_why(document)))
     yield from _some("From the report", list(_reading(document)))
     yield from _some("Claim", list(_checks(document)))
     if document.jobs:
@@ -64,6 +66,17 @@ def _reading(document: RunDocument) -> Iterator[str]:
     yield from script_lines(document.report.scripts)
     yield from probe_lines(document.report)
     yield from environment_lines(document)
+
+
+def _why(document: RunDocument) -> Iterator[str]:
+    """The test that showed the cause, what a newer version lacks, and what is missing for a decision."""
+    if document.cause_test:
+        yield f"{visible(document.cause_test)} shows the cause: {visible(str(document.cause))}."
+    if document.removal is not None:
+        yield removal_words(document.removal)
+        if document.removal.category:
+            yield one_line(warning_words(document.removal), most=2 * SEEN_CHARACTERS)
+    yield from document.missing
 
 
 def _headline(document: RunDocument) -> Text:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import builtins
 import re
+from collections.abc import Collection
 
-from app.intake.code.syntax import nodes_of
+from app.intake.code.syntax import nodes_of, tree_of
 
 _BUILTINS = frozenset(dir(builtins)) | {
     "__file__",
@@ -103,6 +104,18 @@ def undefined_names(tree: ast.Module) -> tuple[str, ...]:
             child for child in reversed(list(ast.iter_child_nodes(node))) if id(child) not in inner
         )
     return tuple(names)
+
+
+def defines(source: str, names: Collection[str]) -> bool:
+    """Whether a script defines a class or a function with one of these names.
+
+    False if it can't be parsed.
+    """
+    tree = tree_of(source)
+    return tree is not None and any(
+        isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.name in names
+        for node in nodes_of(tree)
+    )
 
 
 def _body_of(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> list[ast.stmt] | list[ast.expr]:

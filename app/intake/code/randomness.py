@@ -1,11 +1,11 @@
-"""Detects scripts that draw random numbers without a seed, by static reading."""
+"""Detects sources of variation in a script, such as draws without a seed, by static reading."""
 
 from __future__ import annotations
 
 import ast
 import re
 
-from app.intake.code.syntax import nodes_of
+from app.intake.code.syntax import nodes_of, tree_of
 
 _SEEDS = {
     "seed",
@@ -56,10 +56,41 @@ _RANDOM_DRAWS = {
 }
 _ALWAYS_FRESH = {
     ("os", "urandom"),
+    ("os", "getrandom"),
+    ("uuid", "uuid1"),
     ("uuid", "uuid4"),
+    ("random", "SystemRandom"),
+    ("secrets", "SystemRandom"),
+    ("secrets", "choice"),
+    ("secrets", "randbits"),
+    ("secrets", "token_urlsafe"),
     ("secrets", "token_bytes"),
     ("secrets", "token_hex"),
     ("secrets", "randbelow"),
+}
+_ALWAYS_FRESH_NAMES = {".".join(path) for path in _ALWAYS_FRESH}
+# The entropy of the system. No setting fixes it.
+ENTROPY = "entropy"
+THREADS = "threads"
+_CLOCKS = {"time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns", "process_time"}
+_DATES = {"now", "utcnow", "today"}
+_FOLDERS = {"listdir", "scandir", "walk", "glob", "iglob", "rglob", "iterdir"}
+GENERATORS = frozenset({"numpy-generator", "numpy-legacy", "python", "torch"})
+# The sources of variation, in the order in which they are tested.
+SOURCES = (
+    *("numpy-generator", "numpy-legacy", "python", "torch"),
+    *("hash", "clock", "files", THREADS, ENTROPY),
+)
+# Without an argument, numpy's generators take their seed from the system.
+_FRESH = {
+    "default_rng",
+    "RandomState",
+    "SeedSequence",
+    "PCG64",
+    "PCG64DXSM",
+    "MT19937",
+    "Philox",
+    "SFC64",
 }
 # Layers draw their first weights from torch's generator.
 _LAYERS = {
@@ -97,18 +128,19 @@ def _path(node: ast.expr) -> tuple[str, ...]:
 
 
 def _family(path: tuple[str, ...], imports: dict[str, str]) -> str | None:
-    """The generator that a call draws from: torch, random, numpy or system; None if it draws nothing."""
+    """The source that a call draws from: a value of `fix`, or ENTROPY; None if it draws nothing."""
     root = imports.get(path[0], path[0])
     last = path[-1]
-    if (root, last) in _ALWAYS_FRESH:
-        return "system"
+    if (root, last) in _ALWAYS_FRESH or root in _ALWAYS_FRESH_NAMES:
+        return ENTROPY
     if last in _IN_PLACE_DRAWS or (root.startswith("torch") and last in _TORCH_DRAWS | _LAYERS):
         return "torch"
     if last in _LAYERS and ("nn" in path or root == "torch"):
         return "torch"
     if (root == "random" and last in _RANDOM_DRAWS and len(path) == 2) or root == f"random.{last}":
-        return "random"
-    return "numpy" if root.startswith("numpy") and "random" in path and last not in _SEEDS else None
+        return "python"
+    is_numpy = root.startswith("numpy") and ("random" in path or root.startswith("numpy.random"))
+    return "numpy-legacy" if is_numpy and last not in _SEEDS | _FRESH else None
 
 
 def _imports(tree: ast.Module) -> dict[str, str]:
@@ -134,24 +166,75 @@ def _draws_in_sklearn(node: ast.Call, path: tuple[str, ...], imports: dict[str, 
 
 def is_unseeded(tree: ast.Module) -> bool:
     """True if the script draws from a random number generator and does not seed it."""
+    return bool(unseeded_sources(tree))
+
+
+def unseeded_sources(tree: ast.Module) -> set[str]:
+    """The generators that the script draws from without a seed: values of the setting `fix`, and ENTROPY."""
     imports = _imports(tree)
-    draw_families: set[str] = set()
-    seed_families: set[str] = set()
+    drawn: set[str] = set()
+    seeded: set[str] = set()
+    fresh: set[str] = set()
     for node in nodes_of(tree):
         if not isinstance(node, ast.Call):
             continue
         path = _path(node.func)
         root = imports.get(path[0], path[0])
         if path[-1] in _SEEDS and (node.args or node.keywords):
-            seed_families.add(
-                "numpy" if root.startswith("numpy") else "random" if root.startswith("random") else "torch"
-            )
-            if path[-1] in {"set_seed", "seed_everything"}:
-                seed_families |= {"numpy", "random", "torch"}
+            seeded |= _seeded_by(path[-1], root)
+        if path[-1] in _FRESH and root.startswith("numpy") and _is_without_seed(node):
+            fresh.add("numpy-generator")
+        if path[-1] == "Random" and root.startswith("random") and _is_without_seed(node):
+            fresh.add("python")
         family = _family(path, imports)
         if family is None and _draws_in_sklearn(node, path, imports):
             # It draws from the global generator of numpy.
-            family = "numpy"
+            family = "numpy-legacy"
         if family is not None and not any(keyword.arg == "generator" for keyword in node.keywords):
-            draw_families.add(family)
-    return bool(draw_families - seed_families)
+            drawn.add(family)
+    return (drawn - seeded) | fresh
+
+
+def _seeded_by(function: str, root: str) -> set[str]:
+    """The generators that a call of a seeding function seeds."""
+    if function in {"set_seed", "seed_everything"}:
+        return {"numpy-legacy", "python", "torch"}
+    if root.startswith("numpy"):
+        # A generator of its own leaves the global one as it is.
+        return {"numpy-legacy"} if function == "seed" else set()
+    return {"python"} if root.startswith("random") else {"torch"}
+
+
+def _is_without_seed(call: ast.Call) -> bool:
+    """Whether a generator is made without a seed."""
+    arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
+    return all(isinstance(each, ast.Constant) and each.value is None for each in arguments)
+
+
+def sources_of(text: str) -> tuple[str, ...]:
+    """The sources that may make repeats of the script differ. Empty if it can't be parsed."""
+    tree = tree_of(text)
+    if tree is None:
+        return ()
+    imports = _imports(tree)
+    sources = unseeded_sources(tree)
+    if any(name.partition(".")[0] in {"torch", "numpy"} for name in imports.values()):
+        sources.add(THREADS)
+    for node in nodes_of(tree):
+        if isinstance(node, ast.Set | ast.SetComp):
+            sources.add("hash")
+        elif isinstance(node, ast.Call):
+            sources |= _sources_of_call(_path(node.func), imports)
+    return tuple(name for name in SOURCES if name in sources)
+
+
+def _sources_of_call(path: tuple[str, ...], imports: dict[str, str]) -> set[str]:
+    root, last = imports.get(path[0], path[0]), path[-1]
+    sources = set()
+    if len(path) == 1 and last in {"set", "frozenset", "hash"}:
+        sources.add("hash")
+    if (root.startswith("time") and last in _CLOCKS) or (root.startswith("datetime") and last in _DATES):
+        sources.add("clock")
+    if last in _FOLDERS:
+        sources.add("files")
+    return sources

@@ -2,49 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from app.intake.claim.claims import Check, CheckKind, Claim, Role
+from app.intake.code.randomness import ENTROPY, sources_of
 from app.intake.code.uninitialised_memory import uses_uninitialised_memory
 from app.intake.reading import Script
+from app.judging.cause.cures import cure_of, tests_of
+from app.judging.cause.defect import NOT_ANALYSED, defect_of, missing_for, order_of
 from app.judging.cause.explanations import (
     all_finite,
     converts_undefined,
     differs_in_precision,
     has_nan,
     is_an_error,
+    is_documented_as_nondeterministic,
     largest_gap,
     signs_or_order,
     switched_to_reduced,
 )
-from app.judging.cause.random_draws import draws_on_device
+from app.judging.cause.random_draws import compares_draws_of_devices, draws_on_device
+from app.judging.cause.removals import Removal, removal_of
 from app.judging.cause.trace_verdict import cause_by_trace
 from app.judging.judgement import DEVIATIONS, Defect, JudgedCell, Verdict
 from app.judging.output.failure_signature import mask
 from app.judging.output.sides import lines_of_sides, sides_agree
+from app.targets.packages import packages_of
 from app.targets.target import Target
 from worker.contract import Device, Observation, Outcome, Result
 
-NOT_ANALYSED = "not_analysed"
-_DEFECT = {
-    "error_asymmetry": Defect.UNDECIDED,
-    "random_streams": Defect.NO,
-    "unseeded": Defect.UNDECIDED,
-    "nondeterministic_kernel": Defect.NO,
-    "sign_or_order": Defect.NO,
-    "reduced_precision": Defect.NO,
-    "uninitialised_memory": Defect.YES,
-    "undefined_conversion": Defect.NO,
-    "rounding": Defect.NO,
-    "ill_conditioned": Defect.NO,
-    "unexplained": Defect.YES,
-}
 _SENTENCES = {
     "error_asymmetry": "One side raises an error, and the other returns a value or raises another error.",
     "random_streams": "The CPU and the GPU use different random number generators, "
     "so one seed gives different numbers.",
     "unseeded": "The script uses random numbers without a seed.",
     "nondeterministic_kernel": "Repeats differ, but agree with deterministic algorithms.",
+    "hash_order": "Repeats differ, but agree if the hashes of text are the same: the script shows the order "
+    "of a set.",
+    "clock": "Repeats differ, but agree if every clock shows the same time.",
+    "file_order": "Repeats differ, but agree if folders are listed in the order of names.",
+    "thread_order": "Repeats differ, but agree with one thread.",
+    "system_entropy": "The script uses random numbers of the system, which nothing can repeat.",
+    "announced": "An older version warned that it will go.",
+    "api_removed": "An older version has what the script uses, and a newer one lacks it. "
+    "No warning was seen.",
     "sign_or_order": "The two sides differ only in signs or in the order of the numbers.",
     "uninitialised_memory": "The result depends on uninitialised memory: "
     "if such memory is filled with NaN, new NaN appear in the output.",
@@ -56,44 +58,114 @@ _SENTENCES = {
     "Neither side is more correct than the other.",
     "unexplained": "One operation is further from the exact result than rounding explains.",
 }
+_CAUSE_TESTS = frozenset({"trace", "fill", "fix", "seed"})
 # TF32 makes a gap of about a thousand roundings. Without it only a few are left.
 _SHRINKS = 10
 _VALUE_KINDS = {CheckKind.OUTPUT, CheckKind.VALUE, CheckKind.DIFFERS, CheckKind.VARIES}
 
 
-def sentence(cause: str | None) -> str:
-    """The sentence for a cause; empty without a cause."""
+def sentence(cause: str | None, source: str = "") -> str:
+    """The sentence for a cause; empty without a cause. `source` is the source of variation, if known."""
+    if cause == "unseeded" and source:
+        return f"Repeats differ, but agree if {source} has a seed."
     return _SENTENCES.get(cause or "", "")
 
 
-def cause_of(
-    claim: Claim, scripts: Sequence[Script], cells: Sequence[JudgedCell]
-) -> tuple[str | None, Defect]:
-    """The first cause that explains what was seen, and whether it is a defect.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CauseFinding:
+    """The cause of what was seen, and whether it is a defect.
 
-    (None, UNDECIDED) if there is nothing to explain.
+    `cause` is None if there is nothing to explain. `source` names the source of variation, and `test` is the
+    label of the target that showed the cause, both empty if there is none. `missing` says what is missing to
+    decide whether it is a defect.
     """
-    seen = [cell for cell in cells if cell.verdict in DEVIATIONS]
-    by_digest = {script.digest: script for script in scripts}
+
+    cause: str | None = None
+    defect: Defect = Defect.UNDECIDED
+    source: str = ""
+    test: str = ""
+    removal: Removal | None = None
+    missing: tuple[str, ...] = ()
+
+
+def cause_of(claim: Claim, scripts: Sequence[Script], cells: Sequence[JudgedCell]) -> CauseFinding:
+    """The first cause, in the order of the table, that a test shows for what was seen."""
+    findings = list(_findings(claim, {script.digest: script for script in scripts}, cells))
+    if findings:
+        return min(findings, key=lambda finding: order_of(finding.cause or NOT_ANALYSED))
+    seen = any(cell.verdict in DEVIATIONS for cell in cells)
+    if seen and any(check.kind in _VALUE_KINDS for check in claim.having(Role.BUG)):
+        return CauseFinding(cause=NOT_ANALYSED, missing=tuple(_tests_missing(claim, cells)))
+    return CauseFinding()
+
+
+def _findings(
+    claim: Claim, scripts: Mapping[str, Script], cells: Sequence[JudgedCell]
+) -> Iterator[CauseFinding]:
+    about_repeats = any(check.over_repeats for check in claim.checks)
     for cell in cells:
+        script = scripts.get(cell.script)
         # This has a test of its own, so it is known whatever the verdict is.
         if _reads_uninitialised_memory(cell, cells):
-            return "uninitialised_memory", _DEFECT["uninitialised_memory"]
-    for cell in seen:
-        script = by_digest.get(cell.script)
-        cause = (
-            None
-            if script is None
-            else _cause_of_sides(claim, script, cell, cells) or _cause_of_repeats(claim, script, cell, cells)
+            yield _finding("uninitialised_memory")
+        if cell.verdict in DEVIATIONS and script is not None:
+            yield from _finding_of(_cause_of_sides(claim, script, cell, cells))
+            yield from _removal_in(script, cell, cells)
+        if script is not None:
+            yield from _findings_of_repeats(script, cell, cells, about_repeats=about_repeats)
+        yield from _finding_of(_cause_by_trace(claim, cell, cells))
+
+
+def _finding(cause: str, *, source: str = "", test: str = "", **how: bool) -> CauseFinding:
+    return CauseFinding(
+        cause=cause,
+        defect=(defect := defect_of(cause, **how)),
+        source=source,
+        test=test,
+        missing=missing_for(cause, cured=how.get("cured", True)) if defect is Defect.UNDECIDED else (),
+    )
+
+
+def _finding_of(cause: str | None) -> Iterator[CauseFinding]:
+    if cause is not None:
+        yield _finding(cause)
+
+
+def _removal_in(script: Script, cell: JudgedCell, cells: Sequence[JudgedCell]) -> Iterator[CauseFinding]:
+    """The removal in the cell's version, against older ones of the same run."""
+    failed = next((result for result in cell.results if result.observation.exception is not None), None)
+    if failed is None:
+        return
+    older = [
+        other.results[0]
+        for other in cells
+        if other is not cell and other.script == cell.script and other.results
+    ]
+    removal = removal_of(script, older, failed, imported=packages_of(script))
+    if removal is not None:
+        yield replace(_finding(removal.cause), removal=removal)
+
+
+def _tests_missing(claim: Claim, cells: Sequence[JudgedCell]) -> Iterator[str]:
+    """Why no cause is known: the tests that did not run, or that settled nothing."""
+    if any(check.over_repeats for check in claim.checks):
+        tested = [cell for cell in cells if tests_of(cell, cells)]
+        yield (
+            "No setting that fixes one source of variation made the repeats agree."
+            if tested
+            else "No cell fixed a source of variation, such as a seed."
         )
-        if cause is not None:
-            return cause, _DEFECT[cause]
-    for cell in cells:
-        cause = _cause_by_trace(claim, cell, cells)
-        if cause is not None:
-            return cause, _DEFECT[cause]
-    explainable = any(check.kind in _VALUE_KINDS for check in claim.having(Role.BUG))
-    return (NOT_ANALYSED if seen and explainable else None), Defect.UNDECIDED
+        return
+    traced = [cell for cell in cells if "trace" in cell.target.settings]
+    traces = [result.observation.trace for cell in traced for result in cell.results]
+    if not traced:
+        yield "No operation was compared with float64: no cell ran with trace=on."
+    elif not any(traces):
+        yield "No operation was compared with float64: the cell with trace=on has no trace."
+    elif any(trace.unjudged or not trace.whole or trace.answered < trace.asked for trace in traces if trace):
+        yield "Some operations could not be compared with float64."
+    else:
+        yield "The trace shows no cause, or what was seen changed under it."
 
 
 def _reads_uninitialised_memory(cell: JudgedCell, cells: Sequence[JudgedCell]) -> bool:
@@ -133,7 +205,11 @@ def _cause_of_sides(
         return None
     observation = cell.results[0].observation
     lines = lines_of_sides(observation.stdout, differs.sides)
-    if len(lines) != 2 or not all(lines.values()) or sides_agree(lines):
+    if len(lines) != 2 or not all(lines.values()):
+        # The script shows the difference itself, such as a count of differing elements.
+        between_devices = set(differs.sides) == {"cpu", "cuda"}
+        return "random_streams" if between_devices and compares_draws_of_devices(script.script) else None
+    if sides_agree(lines):
         return None
     cause = _explanation(script, observation, lines, devices=set(differs.sides) == {"cpu", "cuda"})
     return cause or ("reduced_precision" if _shrinks_without_tf32(differs, lines, cell, cells) else None)
@@ -224,17 +300,29 @@ def _new_nan(plain: tuple[Target, Result], filled: tuple[Target, Result]) -> boo
     return is_test and has_nan(filled[1].observation.stdout) and not has_nan(plain[1].observation.stdout)
 
 
-def _cause_of_repeats(
-    claim: Claim, script: Script, cell: JudgedCell, cells: Sequence[JudgedCell]
-) -> str | None:
-    """The cause of repeats that differ; None if no test explains it."""
-    varies = cell.verdict is Verdict.FLAKY or any(check.over_repeats for check in claim.checks)
-    if not varies:
-        return None
-    if script.unseeded:
+def _findings_of_repeats(
+    script: Script, cell: JudgedCell, cells: Sequence[JudgedCell], *, about_repeats: bool
+) -> Iterator[CauseFinding]:
+    """The cause of repeats that differ: by a cell that cures it, else by the text of the script."""
+    if not (cell.verdict is Verdict.FLAKY or cell.verdict is Verdict.OBSERVED or about_repeats):
+        return
+    if _CAUSE_TESTS.intersection(cell.target.settings):
+        return
+    cure = cure_of(cell, cells)
+    if cure is not None:
+        documented = is_documented_as_nondeterministic(script.script)
+        yield _finding(
+            cure.cause,
+            source=cure.source,
+            test=cure.test,
+            documented=documented,
+            about_repeats=about_repeats,
+        )
+        return
+    tested = {setting[0] for setting, _ in tests_of(cell, cells)}
+    if cell.verdict in DEVIATIONS and not {"fix", "seed"} & tested:
         # If the script reads uninitialised memory, that may be the cause, not the missing seed.
-        return None if uses_uninitialised_memory(script.script) else "unseeded"
-    twin = _twin(cell, cells, deterministic="on")
-    if twin is not None and twin.verdict is Verdict.NOT_REPRODUCED:
-        return "nondeterministic_kernel"
-    return None
+        if script.unseeded and not uses_uninitialised_memory(script.script):
+            yield _finding("unseeded", cured=False)
+    elif cell.verdict in DEVIATIONS and ENTROPY in sources_of(script.script):
+        yield _finding("system_entropy")

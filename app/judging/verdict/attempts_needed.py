@@ -26,6 +26,8 @@ from worker.contract import Result, Start
 ALWAYS = 3
 ALWAYS_RANDOM = 10
 NEVER_RANDOM = 20
+# Attempts of a cell that fixes a source of variation.
+FIXED = 12
 # Attempts when results are mixed, which gives the rate to about 20 %, and the most time for them in seconds.
 MIXED = 20
 MIXED_SECONDS = 300.0
@@ -58,6 +60,9 @@ def next_attempts(
         # A trace shows how numbers are computed, which is the same each time. The cell without it gives the
         # rate.
         return max(0, 1 - have)
+    if "fix" in target.settings:
+        # So many that they hardly agree by chance.
+        return max(0, min(FIXED, most_attempts(claim, script, plan)) - have)
     if not have:
         # The first attempt alone shows whether this target can show the claim at all.
         return 1
@@ -93,7 +98,7 @@ def needs_passage(
 
     `results` are the counted ones, and those of passage checks. Cells that only test for a cause need none.
     """
-    if not results or passages_in(results) or {"trace", "fill"}.intersection(target.settings):
+    if not results or passages_in(results) or {"trace", "fill", "fix"}.intersection(target.settings):
         return False
     if not points_to_pass(claim, script, target, evidence_of(results)):
         return False

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from app.intake.claim.claims import Role
 from app.intake.reading import NeedKind, Reading, ScriptRole
-from app.judging.cause.cause import cause_of
+from app.judging.cause.cause import CauseFinding, cause_of
 from app.judging.check.places import release_of, same_release, system_of, torch_of
 from app.judging.check.reach import MET_WHEN_OBSERVED, TWO_READINGS
 from app.judging.judgement import SIGHTINGS, CheckResult, Defect, Finding, JudgedCell, Scope, Verdict
 from app.judging.verdict.pairs import judge_pairs
 from worker.contract import Environment
 
+# A target with one of these settings only tests for a cause, if the same target without it is there.
+CAUSE_TESTS = frozenset({"trace", "fill", "fix"})
 # `reproduced` and `flaky` are sightings of the claim itself.
 NOT_SEEN = {Verdict.NOT_REPRODUCED, Verdict.DIFFERENT}
 WITHOUT_RESULT = {Verdict.NO_RESULT}
@@ -27,6 +29,8 @@ class RunJudgement:
     seen: bool = False
     defect: Defect = Defect.UNDECIDED
     cause: str | None = None
+    # The whole finding: the source of variation, the target that showed it, and a removal.
+    finding: CauseFinding = field(default_factory=CauseFinding)
     scope: Scope | None = None
     scope_differs: tuple[str, ...] = ()
     where: tuple[str, ...] = ()
@@ -52,13 +56,14 @@ def judge_run(reading: Reading, cells: Sequence[JudgedCell]) -> RunJudgement:
         verdict = Verdict.NO_RESULT
     where = tuple(dict.fromkeys(cell.target.label() for cell in done if cell.verdict in SIGHTINGS))
     not_where = tuple(dict.fromkeys(cell.target.label() for cell in done if cell.verdict in NOT_SEEN))
-    cause, defect = cause_of(reading.claim, reading.scripts, judged)
+    finding = cause_of(reading.claim, reading.scripts, judged)
     scope, differs = _scope(verdict, reading, done)
     return RunJudgement(
         verdict=verdict,
         seen=bool(where) or any(finding.result is CheckResult.MET for finding in pairs),
-        defect=defect,
-        cause=cause,
+        defect=finding.defect,
+        cause=finding.cause,
+        finding=finding,
         scope=scope,
         scope_differs=differs,
         where=where,
@@ -85,7 +90,7 @@ def _only_tests(cell: JudgedCell, cells: Sequence[JudgedCell]) -> bool:
 
     A cell with filled memory that shows the claim is evidence about the claim too.
     """
-    tests = {"trace", "fill"}.intersection(cell.target.settings)
+    tests = CAUSE_TESTS.intersection(cell.target.settings)
     if not tests or (tests == {"fill"} and cell.verdict in SIGHTINGS):
         return False
     settings = {name: value for name, value in cell.target.settings.items() if name not in tests}

@@ -25,7 +25,7 @@ _ORACLES = {
 def summarise(judgement: RunJudgement, cells: Sequence[JudgedCell]) -> str:
     """The summary: the verdict, the cause if it is known, and the cells without a result."""
     parts = [_verdict(judgement, without_tests(cells))]
-    cause = sentence(judgement.cause)
+    cause = sentence(judgement.cause, judgement.finding.source)
     # A defect that its own test has shown is named also when the claim was not reproduced.
     if cause and (judgement.defect is Defect.YES or judgement.verdict in DEVIATIONS):
         parts.append(cause)

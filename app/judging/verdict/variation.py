@@ -8,13 +8,12 @@ from dataclasses import dataclass
 
 from app.intake.claim.claims import Check
 from app.intake.reading import Script
+from app.judging.cause.cures import shown_result
 from app.judging.check.checks import MOST_OBSERVED
 from app.judging.check.failure_checks import is_broken
 from app.judging.check.places import exclusion_of
 from app.judging.check.reach import ENDED_EARLIER, NOTHING_SHOWN, TOO_FEW_ATTEMPTS, commonest, lack_of
 from app.judging.judgement import CheckResult, Finding
-from app.judging.output.failure_signature import last_name
-from app.judging.output.printed_lines import fingerprint
 from app.targets.target import Target
 from worker.contract import Outcome, Reason, Result
 
@@ -36,7 +35,7 @@ def judge_repeats(check: Check, results: Sequence[Result], *, script: Script, ta
     reached = [
         result for result in results if lack_of(result, script, target) is None and not is_broken(result)
     ]
-    results_shown = [_shown_result(result) for result in reached]
+    results_shown = [shown_result(result) for result in reached]
     lack = exclusion_of(check, target) or _why_unknown(reached, results, script=script, target=target)
     shown_text = "\n".join(dict.fromkeys(result.observation.stdout.strip()[:100] for result in reached))[
         :MOST_OBSERVED
@@ -62,16 +61,6 @@ def judge_repeats(check: Check, results: Sequence[Result], *, script: Script, ta
         Finding(text=check.text, result=CheckResult.MET, observed=shown_text),
         differing=differing,
         of=len(results_shown),
-    )
-
-
-def _shown_result(result: Result) -> tuple[object, ...]:
-    seen = result.observation
-    return (
-        fingerprint(seen.stdout),
-        seen.exit_status,
-        seen.signal,
-        None if seen.exception is None else last_name(seen.exception.type),
     )
 
 

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from app.clock import now
 from app.ids import new_id
 from app.intake.reading import Reading, ScriptRole
+from app.judging.cause.removals import removal_of
 from app.judging.judgement import INCONCLUSIVE, JobJudgement
 from app.judging.report.axis import differs_by
 from app.judging.report.change import Change, Side, agree, change_of, is_comparable
@@ -22,6 +23,7 @@ from app.runs.lifecycle.report_verdict import rows_by_age
 from app.runs.rows.events import emit
 from app.runs.rows.facts import reading_of, repeat_plan_of, report_of_run, results_by_attempt
 from app.runs.run_object.assemble import JudgedRun
+from app.runs.run_object.removal_part import RemovalPart, removal_part
 from app.storage.models import ChangeRow, EnvironmentRow, JobRow, RunRow
 from app.storage.queries import changes as queries
 from app.storage.queries import runs as run_queries
@@ -159,6 +161,24 @@ class _Comparison:
             plan=None if run is None else repeat_plan_of(run),
         )
 
+    def removal(self, before: JobRow, after: JobRow) -> RemovalPart | None:
+        """The removal that the newer job met."""
+        rows = [
+            row
+            for row in verdict_queries.attempts_of_jobs(self.session, [before.id, after.id])
+            if row.state == "recorded" and row.counted
+        ]
+        results = results_by_attempt(self.session, rows)
+        older, newer = (
+            [results[row.id] for row in rows if row.job_id == job.id and row.id in results]
+            for job in (before, after)
+        )
+        failed = next((result for result in newer if result.observation.exception is not None), None)
+        if failed is None:
+            return None
+        script = self.reading.script_of(after.script_digest)
+        return removal_part(removal_of(script, older[:1], failed, imported=packages_of(script)))
+
 
 def _id(job: JobRow) -> str:
     return job.id
@@ -184,7 +204,16 @@ def _store_change(comparison: _Comparison, before: JobRow, after: JobRow, *, pla
     last = queries.newest_of_pair(session, run.report_id, **pair)
     if last is not None and before.target != after.target and _is_known(last, change, sides):
         return
-    row = _row(run, before, after, sides=sides, change=change, known=toolchains(session), place=place)
+    row = _row(
+        run,
+        before,
+        after,
+        sides=sides,
+        change=change,
+        known=toolchains(session),
+        place=place,
+        removal=comparison.removal(before, after),
+    )
     session.add(row)
     session.flush()
     emit(session, run, "change.found", change=row.id)
@@ -208,6 +237,7 @@ def _row(
     change: Change,
     known: Collection[str],
     place: int,
+    removal: RemovalPart | None,
 ) -> ChangeRow:
     difference = change.difference
     axis = difference.versions[0] if difference.axis is not None else ("", ("", ""))
@@ -233,5 +263,6 @@ def _row(
         newer=axis[1][1],
         differs=list(difference.confounders),
         missing=change.missing,
+        removal=None if removal is None else removal.model_dump(mode="json"),
         created_at=moment,
     )

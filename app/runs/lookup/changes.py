@@ -16,6 +16,7 @@ from app.judging.judgement import Verdict
 from app.judging.report.change import ChangeKind
 from app.runs.rows.nodes import with_hellos
 from app.runs.rows.page import Page, page
+from app.runs.run_object.removal_part import RemovalPart, removal_words
 from app.storage.models import ChangeRow
 from app.storage.queries import changes as queries
 from app.storage.queries.queue.nodes import all_nodes
@@ -60,6 +61,10 @@ class ChangeSummary(BaseModel):
         description="other possible reasons, the most likely first; empty unless it is confounded"
     )
     missing: str = Field(description="the cell that would decide; empty unless it is confounded")
+    removal: RemovalPart | None = Field(
+        default=None,
+        description="what the newer version lacks, with the warning of the older one if it announced that",
+    )
     words: str
     created_at: datetime
 
@@ -209,13 +214,19 @@ def _summary(row: ChangeRow, title: str, source_url: str | None) -> ChangeSummar
         after=row.after,
         differs=row.differs,
         missing=row.missing,
+        removal=None if row.removal is None else RemovalPart.model_validate(row.removal),
         words=_words(row),
         created_at=row.created_at,
     )
 
 
 def _words(row: ChangeRow) -> str:
-    """The change in one or two sentences."""
+    """The change in a few sentences."""
+    removal = None if row.removal is None else RemovalPart.model_validate(row.removal)
+    return _change_words(row) + ("" if removal is None else f" {removal_words(removal)}")
+
+
+def _change_words(row: ChangeRow) -> str:
     match row.kind:
         case ChangeKind.REGRESSED:
             return f"It happens with {row.axis} {row.newer}, and did not with {row.older}."

@@ -21,8 +21,10 @@ from app.runs.rows.similar_reports import SameReport, same_as
 from app.runs.run_object.assemble import report_part
 from app.runs.run_object.document import ReportPart
 from app.runs.run_object.maintainer_acts import Act, EarlierClaim, Overruling
+from app.runs.run_object.removal_part import RemovalPart
 from app.states import RunState, Trigger
 from app.storage.models import ReportRow, RunRow
+from app.storage.queries.changes import removals_of
 from app.storage.queries.reports import reports as queries
 from app.storage.queries.reports.search import find_reports
 from worker.contract.text import storable_text
@@ -103,6 +105,10 @@ class ReportDetails(BaseModel):
     )
     acts: list[Act] = Field(
         default_factory=list, description="the acts of maintainers on this report, newest first"
+    )
+    removals: list[RemovalPart] = Field(
+        default_factory=list,
+        description="what newer versions lack by the changes of this report, with the warnings of older ones",
     )
     same_as: list[SameReport] = Field(
         default_factory=list, description="reports with an equal or similar script, newest first"
@@ -205,6 +211,7 @@ def report_details(session: Session, report_id: str) -> ReportDetails:
         withdrawn_at=row.withdrawn_at,
         earlier_claims=earlier_claims(row),
         acts=acts_on(session, "report", row.id),
+        removals=list(dict.fromkeys(map(RemovalPart.model_validate, removals_of(session, row.id)))),
         same_as=same_as(session, row),
     )
 

@@ -31,6 +31,7 @@ from app.states import OPEN_STATES
 from app.storage.models import BisectionRow, ReportRow, RunRow
 from app.storage.queries import run_documents
 from app.storage.queries import runs as queries
+from app.storage.queries.changes import forget_removals
 from app.storage.queries.reports import withdrawals
 from app.storage.queries.reports.search import delete_words
 
@@ -80,6 +81,7 @@ def withdraw(session: Session, report_id: str, *, reason: str, who: str) -> None
     store_report_verdict(session, report_id)
     delete_words(session, report_id)
     run_documents.delete_of_report(session, report_id)
+    forget_removals(session, report_id)
     erased = withdrawals.erase_scripts(session, digests, report_id=report_id, moment=now())
     details = {
         "runs": len(runs),

@@ -30,13 +30,14 @@ from app.runs.run_object.document import (
 )
 from app.runs.run_object.facts import AttemptFacts, JobFacts, RunFacts
 from app.runs.run_object.reading_notes import ignored_needs_words
+from app.runs.run_object.removal_part import removal_part
 from app.targets.planning.plan import RepeatPlan
 from app.targets.target import Target
 from worker.contract import KIB, AttemptKind, CapturedValue, Environment, Result
 
 STREAM_BYTES = 4 * KIB
-# Captured values shown of one attempt, and characters of each.
-MOST_VALUES = 12
+# Captured values and warnings shown of one attempt, and characters of each.
+MOST_VALUES, MOST_WARNINGS = 12, 12
 MOST_WRITTEN = 200
 CONTRIBUTED = "Contributed from elsewhere, not run on our nodes:"
 
@@ -91,6 +92,10 @@ def _document(
         seen=judgement.seen,
         defect=judgement.defect,
         cause=judgement.cause,
+        cause_source=judgement.finding.source,
+        cause_test=judgement.finding.test,
+        removal=removal_part(judgement.finding.removal),
+        missing=list(judgement.finding.missing),
         summary=_summary(run, reading, judgement, decided) if finished or decided else "",
         scope=judgement.scope,
         scope_differs=list(judgement.scope_differs),
@@ -293,6 +298,7 @@ def _attempt(attempt: AttemptFacts) -> AttemptPart:
             "wall_seconds": seen.wall_seconds,
             "peak_memory_bytes": seen.peak_memory_bytes,
             "stacks": _short(seen.stacks),
+            "warnings": None if seen.warnings is None else seen.warnings[:MOST_WARNINGS],
             "values": [_value(value) for value in seen.values[:MOST_VALUES]],
             "environment": environment_digest(result.environment) if result.environment else None,
         }

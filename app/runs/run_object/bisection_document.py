@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from app.runs.run_object.removal_part import RemovalPart
 from app.targets.versions.bisection import Kind
 from worker.contract import Reason
 
@@ -70,6 +71,8 @@ class BisectionDocument(BaseModel):
     rate: float | None = None
     one_axis: bool | None = None
     confounded: ConfoundedPart | None = None
+    # The removal in the first bad version, with the warning of the last good one, if that is why.
+    removal: RemovalPart | None = None
     summary: str = ""
     ask: list[AskPart] = Field(default_factory=list)
     attempts: int = 0

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from app.errors import InputError
 from app.intake.claim.claims import Claim
 from app.intake.reading import Reading, Script, ScriptRole
+from app.judging.cause.removals import Removal, removal_of
 from app.judging.comparison.environments import differing_fields
 from app.judging.verdict.attempts_needed import may_vary
 from app.judging.verdict.sighting import (
@@ -21,7 +22,9 @@ from app.judging.verdict.sighting import (
     without_versions,
 )
 from app.runs.run_object.bisection_document import BisectionDocument, ConfoundedPart, PointPart, TargetPart
+from app.runs.run_object.removal_part import removal_part
 from app.states import RunState
+from app.targets.packages import packages_of
 from app.targets.planning.plan import DEFAULT_REPEATS
 from app.targets.target import Target
 from app.targets.versions.bisection import ERROR, MOST_UNSEEN, Bisection, BisectionResult, Kind
@@ -88,6 +91,8 @@ class _PointFacts:
     inconclusive: int = 0
     reason: Reason | None = None
     environment: Environment = field(default_factory=dict)
+    # The first result of a trial that decided something.
+    result: Result | None = None
 
 
 class BisectionState:
@@ -143,6 +148,7 @@ class BisectionState:
             self._bisection.skip(place, for_good=seen.for_good)
         else:
             point.reason = seen.reason
+            point.result = point.result or next(iter(results), None)
             point.environment = next(
                 (result.environment for result in results if result.environment), point.environment
             )
@@ -167,11 +173,27 @@ class BisectionState:
             else None,
             one_axis=one_axis,
             confounded=confounded,
+            removal=removal_part(self._removal(answer)),
             summary=_summary(answer, self.series, confounded, given_up=not self._bisection.done),
             attempts=self._trials * self.subject.attempts_of_trial,
             points=[self._point(place) for place in range(len(self._points))],
             **neighbours,
         )
+
+    def _removal(self, answer: BisectionResult | None) -> Removal | None:
+        """The removal between the last good point and the first bad one."""
+        if (
+            answer is None
+            or answer.kind is not Kind.APPEARED
+            or answer.before is None
+            or answer.after is None
+        ):
+            return None
+        older, newer = self._points[answer.before].result, self._points[answer.after].result
+        if older is None or newer is None:
+            return None
+        script = self.subject.script
+        return removal_of(script, [older], newer, imported=packages_of(script))
 
     def _point(self, place: int) -> PointPart:
         point = self._points[place]

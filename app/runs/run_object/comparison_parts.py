@@ -12,7 +12,8 @@ from functools import cached_property
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.intake.reading import Script
-from app.judging.cause.cause import NOT_ANALYSED, cause_of_pair
+from app.judging.cause.cause import cause_of_pair
+from app.judging.cause.defect import NOT_ANALYSED
 from app.judging.comparison.comparison import (
     Comparison,
     Difference,

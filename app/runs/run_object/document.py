@@ -13,10 +13,12 @@ from app.intake.reading import Ask, ClaimSource, Need, Repair
 from app.judging.judgement import CheckResult, ComparisonResult, Defect, RateInterval, Scope, Verdict
 from app.runs.run_object.claim_part import ClaimPart, ExhibitPart
 from app.runs.run_object.maintainer_acts import Act, Overruling
+from app.runs.run_object.removal_part import RemovalPart
 from app.states import AttemptState, JobState, RunState
 from app.targets.target import label_of
 from worker.contract import (
     AttemptKind,
+    CapturedWarning,
     Environment,
     ExceptionFacts,
     Level,
@@ -188,6 +190,8 @@ class AttemptPart(Part):
     stacks: str = ""
     # The first captured values. The object of the attempt has all of them, with their bytes.
     values: list[ValuePart] = Field(default_factory=list)
+    # The first warnings that were shown. Null if they were not noted.
+    warnings: list[CapturedWarning] | None = None
     environment: str | None = None
 
 
@@ -278,6 +282,14 @@ class RunDocument(Part):
     seen: bool = False
     defect: Defect = Defect.UNDECIDED
     cause: str | None = None
+    # The source of variation that the cause is about, such as `numpy.random.default_rng`; empty without one.
+    cause_source: str = ""
+    # The label of the target whose setting showed the cause; empty if no cell of its own did.
+    cause_test: str = ""
+    # The removal in a newer version, for the causes `announced` and `api_removed`.
+    removal: RemovalPart | None = None
+    # Sentences that say why it is not decided whether it is a defect. Empty if it is decided.
+    missing: list[str] = Field(default_factory=list)
     summary: str = ""
     scope: Scope | None = None
     scope_differs: list[str] = Field(default_factory=list)

@@ -10,6 +10,7 @@ from app.intake.reading import Ask, Reading, Script
 from app.runs.run_object.bisection_document import BisectionDocument
 from app.runs.run_object.claim_part import ClaimPart
 from app.runs.run_object.document import AttemptPart, JobPart, ReportPart, RunDocument, ScriptPart
+from app.runs.run_object.removal_part import without_warning
 from worker.contract import Observation, Reason, Result
 
 _DIGESTS = ("stdout_bytes", "stderr_bytes", "stdout_digest", "stderr_digest")
@@ -57,6 +58,7 @@ def erased_document(run: RunDocument, *, moment: datetime) -> RunDocument:
             "report": report,
             "jobs": [_job(job) for job in run.jobs],
             "comparisons": [],
+            "removal": without_warning(run.removal),
             "withdrawn_at": moment,
         }
     )
@@ -70,7 +72,8 @@ def erased_bisection(answer: Mapping[str, Any]) -> dict[str, Any]:
     """The JSON of a bisection without the details of reasons, which may quote output."""
     document = BisectionDocument.model_validate(answer)
     points = [point.model_copy(update={"reason": _code_only(point.reason)}) for point in document.points]
-    return document.model_copy(update={"points": points}).model_dump(mode="json", by_alias=True)
+    update = {"points": points, "removal": without_warning(document.removal)}
+    return document.model_copy(update=update).model_dump(mode="json", by_alias=True)
 
 
 def erased_points(points: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -94,8 +97,9 @@ def _attempt(attempt: AttemptPart) -> AttemptPart:
         "truncated": False,
         "devices_used": [],
         "flags_changed": {},
+        "stacks": "",
+        "values": [],
+        "warnings": None,
     }
     state = attempt.state if attempt.outcome is not None or attempt.state == "lost" else "cancelled"
-    return attempt.model_copy(
-        update={**gone, "stacks": "", "values": [], "reason": _code_only(attempt.reason), "state": state}
-    )
+    return attempt.model_copy(update={**gone, "reason": _code_only(attempt.reason), "state": state})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import ForeignKey, Index
 from sqlalchemy.orm import Mapped, mapped_column
@@ -47,4 +48,6 @@ class ChangeRow(Base):
     differs: Mapped[list[str]]
     # The cell that would separate the differences, as text. Empty if none is missing.
     missing: Mapped[str] = mapped_column(default="")
+    # The removal in the newer side's version, as `app.runs.run_object.removal_part.RemovalPart`.
+    removal: Mapped[dict[str, Any] | None]
     created_at: Mapped[datetime]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Any
 
-from sqlalchemy import Row, delete, func, or_, select
+from sqlalchemy import Row, delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from app.judging.judgement import Verdict
@@ -56,6 +57,22 @@ def newest_of_pair(
         .order_by(ChangeRow.id.desc())
         .limit(1)
     )
+
+
+def removals_of(session: Session, report_id: str) -> Sequence[dict[str, Any]]:
+    """The removals that the changes of a report show, newest first."""
+    statement = (
+        select(ChangeRow.removal)
+        .where(ChangeRow.report_id == report_id, ChangeRow.removal.is_not(None))
+        .order_by(ChangeRow.id.desc())
+        .limit(OF_A_CELL)
+    )
+    return [removal for removal in session.scalars(statement) if removal is not None]
+
+
+def forget_removals(session: Session, report_id: str) -> None:
+    """Erase the warnings that the changes of a report quote."""
+    session.execute(update(ChangeRow).where(ChangeRow.report_id == report_id).values(removal=None))
 
 
 def delete_of_jobs(session: Session, job_ids: Collection[str]) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 
 from app.intake.claim.claims import Check, CheckKind, Claim, Role
+from app.intake.code.randomness import ENTROPY, GENERATORS, THREADS, sources_of
 from app.intake.code.uninitialised_memory import uses_uninitialised_memory
 from app.intake.reading import Script
+from app.intake.words.frequency_words import says_sometimes
 from worker.contract import Device
 
 # Fills uninitialised memory with NaN: does the result depend on it?
@@ -19,6 +21,9 @@ WITHOUT_TF32 = {"tf32": "off"}
 # Is the error of every operation explained by rounding?
 TRACED = {"trace": "on"}
 
+# Each source of variation costs a cell with some repeats.
+MOST_SOURCES = 4
+_MOST_TEXT = 20_000
 _NUMBER = re.compile(r"\d|\binf\b|\bnan\b", re.IGNORECASE)
 _TORCH = re.compile(r"^[^\S\n]*+(?:import|from)\s+torch\b", re.MULTILINE)
 _MULTIPLIES = re.compile(
@@ -26,12 +31,29 @@ _MULTIPLIES = re.compile(
 )
 
 
+def variation_tests(script: Script) -> tuple[dict[str, str], ...]:
+    """The settings that each fix one source of variation that the script may have."""
+    tests: list[dict[str, str]] = []
+    sources = sources_of(script.script)
+    for source in sources[:MOST_SOURCES]:
+        if source == THREADS:
+            tests.append({"threads": "1"})
+        elif source != ENTROPY:
+            tests.append({"fix": source})
+    if len(GENERATORS.intersection(sources)) > 1:
+        tests.append({"seed": "0"})
+    return tuple(tests)
+
+
 def cause_tests(claim: Claim, script: Script) -> tuple[tuple[Device | None, dict[str, str]], ...]:
     """The extra settings under which a script should run, each with a device (None: on each device)."""
     bugs = claim.having(Role.BUG)
     tests: list[tuple[Device | None, dict[str, str]]] = []
-    if any(check.kind is CheckKind.VARIES for check in bugs) and not script.unseeded:
+    varies = any(check.kind is CheckKind.VARIES for check in bugs)
+    if varies and not script.unseeded:
         tests.append((None, DETERMINISTIC))
+    if varies or (bugs and says_sometimes(claim.text[:_MOST_TEXT])):
+        tests += [(None, settings) for settings in variation_tests(script)]
     if uses_uninitialised_memory(script.script):
         tests.append((None, FILLED))
     if any(set(check.sides) == {"cpu", "cuda"} for check in bugs) and _MULTIPLIES.search(script.script):

@@ -12,6 +12,7 @@ from app.judging.judgement import CheckResult
 from app.runs.run_object.document import FindingPart, JobPart, RunDocument
 from app.runs.run_object.maintainer_acts import Overruling
 from app.runs.run_object.reading_notes import ignored_needs_words
+from app.runs.run_object.removal_part import RemovalPart, removal_words, warning_words
 from app.visible_text import visible
 from app.web.parts import SENTENCE, Lazy, draw_part
 from app.web.text.labels import VERDICTS
@@ -24,6 +25,7 @@ from app.web.views.runs import label_of
 
 MOST_ROWS = 12
 MOST_QUOTED = 1_000
+MOST_REMOVALS = 3
 MOST_TRACES, MOST_TRACE_CHARACTERS = 3, 3_000
 _TICKS = re.compile(r"`+")
 # Our own words, labels and version numbers have only these characters.
@@ -64,8 +66,12 @@ def run_markdown(
     grid: Lazy[Grid] | None = None,
     tried_more: Lazy[bool] | None = None,
     overruling: Overruling | None = None,
+    removals: Sequence[RemovalPart] = (),
 ) -> str:
-    """A run in a few lines. For a report: its current run with its `grid` and a maintainer's `overruling`.
+    """A run in a few lines.
+
+    For a report: its current run with its `grid`, a maintainer's `overruling`, and what newer versions lack
+    (`removals`).
 
     A part that can't be written is one line that says so.
     """
@@ -77,13 +83,17 @@ def run_markdown(
     )
     parts = (
         draw_part(f"{name}, in Markdown", write, placeholder=SENTENCE.format(name), run=run.id)
-        for name, write in _parts(run, address, grid, tried_more)
+        for name, write in _parts(run, address, grid, tried_more, removals)
     )
     return "\n\n".join(filter(None, [preface, *parts])) + "\n"
 
 
 def _parts(
-    run: RunDocument, address: str, grid: Lazy[Grid] | None, tried_more: Lazy[bool] | None
+    run: RunDocument,
+    address: str,
+    grid: Lazy[Grid] | None,
+    tried_more: Lazy[bool] | None,
+    removals: Sequence[RemovalPart],
 ) -> Iterator[tuple[str, Callable[[], str]]]:
     """The parts in their order: the name of each, and the function that writes it."""
     yield (
@@ -99,6 +109,8 @@ def _parts(
         )
     yield "the needs", lambda: ignored_needs_words(run.report.ignored_needs)
     yield "whether it is a bug", lambda: wording.defect_words(run)
+    yield "the test of the cause", lambda: plain(wording.cause_test_words(run))
+    yield "what is gone", lambda: _removal(run, removals)
     yield "the questions", lambda: "\n\n".join(f"Please: {plain(ask.text)}" for ask in run.ask)
     yield "the targets", lambda: _targets(run, None if grid is None else grid())
     yield "the claim", lambda: "\n\n".join(_claim(run))
@@ -110,6 +122,17 @@ def _parts(
         "the address",
         lambda: f"All attempts, all environments, and a script that repeats each cell: {address}",
     )
+
+
+def _removal(run: RunDocument, removals: Sequence[RemovalPart]) -> str:
+    """The removals in newer versions, and the warnings of older ones, which are fenced."""
+    parts = list(dict.fromkeys([*([] if run.removal is None else [run.removal]), *removals]))[:MOST_REMOVALS]
+    lines = []
+    for part in parts:
+        warning = warning_words(part)
+        lines.append(plain(removal_words(part), "A newer version lacks what an older one had."))
+        lines += [f"The warning:\n\n{fence(_shorten(warning))}"] if warning else []
+    return "\n\n".join(lines)
 
 
 def _targets(run: RunDocument, grid: Grid | None) -> str:

@@ -94,7 +94,8 @@ def last_verified(points: Sequence[Point]) -> datetime | None:
 
 
 _WITHOUT_RUN: Mapping[str, Any] = {
-    **dict.fromkeys(("claim", "place", "distinguishing", "traces"), ()),
+    **dict.fromkeys(("claim", "place", "distinguishing", "traces", "removals"), ()),
+    "tested": "",
     "comparisons": None,
     "both_shown": False,
     "attempts": None,
@@ -139,9 +140,8 @@ def report_values(
         "headline": Lazy(lambda: wording.headline(run, tried_more=tried_more())),
         "missing": lazily(wording.what_is_missing, run),
         "since": Lazy(lambda: since_sentence(grid())),
-        "jobs": {job.id: job for job in run.jobs},
-        "seen_by_job": Lazy(lambda: {job.id: views.what_was_seen(job) for job in run.jobs}),
-        "defect": lazily(wording.defect_words, run),
+        **_of_jobs(run),
+        **_why(report, run),
         "as_reported": Lazy(lambda: wording.as_reported(run, [field.name for field in differing()])),
         "seen_in": (sum(job.matched for job in run.jobs), sum(job.of for job in run.jobs if job.matched)),
         "claim": claim,
@@ -151,15 +151,40 @@ def report_values(
         "traces": lazily(views.traces_of, run),
         "attempts": lazily(views.attempt_table, run),
         "command": lazily(views.command_of, run),
-        "first_job": next(
-            (job.id for job in run.jobs if views.label_of(job) in run.where),
-            run.jobs[0].id if run.jobs else None,
-        ),
+        "first_job": _first_job(run),
         "markdown": lazily(
-            run_markdown, run, address=address, grid=grid, tried_more=tried_more, overruling=report.overruled
+            run_markdown,
+            run,
+            address=address,
+            grid=grid,
+            tried_more=tried_more,
+            overruling=report.overruled,
+            removals=report.removals,
         ),
         "live": run.state in OPEN_STATES,
     }
+
+
+def _of_jobs(run: RunDocument) -> dict[str, Any]:
+    return {
+        "jobs": {job.id: job for job in run.jobs},
+        "seen_by_job": Lazy(lambda: {job.id: views.what_was_seen(job) for job in run.jobs}),
+    }
+
+
+def _why(report: ReportDetails, run: RunDocument) -> dict[str, Any]:
+    """Whether it is a bug, the test of the cause, and the removals in newer versions."""
+    return {
+        "defect": lazily(wording.defect_words, run),
+        "tested": lazily(wording.cause_test_words, run),
+        "removals": report.removals or ([] if run.removal is None else [run.removal]),
+    }
+
+
+def _first_job(run: RunDocument) -> str | None:
+    """The first job that shows the claim, else the first one; None without jobs."""
+    seen = (job.id for job in run.jobs if views.label_of(job) in run.where)
+    return next(seen, run.jobs[0].id if run.jobs else None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 from app.judging.cause.cause import sentence
 from app.judging.judgement import DEVIATIONS, Defect, Scope, Verdict
+from app.judging.verdict.run import CAUSE_TESTS
 from app.runs.run_object.document import RunDocument
 from app.states import OPEN_STATES
 from app.web.views.runs import label_of
 
-# A target with one of these settings tests for a cause: memory is filled, or operations are traced.
-_CAUSE_TESTS = {"fill", "trace"}
 NOT_DECIDED = "It happens. Whether it is a bug is not decided here."
 
 
@@ -67,7 +66,7 @@ def _count_targets(run: RunDocument) -> int:
         {
             label_of(job)
             for job in run.jobs
-            if not _CAUSE_TESTS.intersection(job.target.settings) or label_of(job) in run.where
+            if not CAUSE_TESTS.intersection(job.target.settings) or label_of(job) in run.where
         }
     )
 
@@ -92,12 +91,18 @@ def defect_words(run: RunDocument, *, why: bool = True) -> str:
     """Whether it is a bug, if a test decides that, and `why`. Empty if nothing was seen."""
     if not run.seen and run.defect is not Defect.YES:
         return ""
-    cause = sentence(run.cause) if why else ""
+    cause = sentence(run.cause, run.cause_source) if why else ""
     if run.defect is Defect.YES:
         return f"It is a bug. {cause}".strip()
     if run.defect is Defect.NO:
         return f"It is not a bug. {cause}".strip()
-    return f"{NOT_DECIDED} {cause}".strip()
+    missing = f"Missing for that: {' '.join(run.missing)}" if run.missing else ""
+    return " ".join(filter(None, (NOT_DECIDED, cause, missing)))
+
+
+def cause_test_words(run: RunDocument) -> str:
+    """The target whose setting showed the cause. Empty if no cell of its own did."""
+    return f"The target that shows this cause: {run.cause_test}" if run.cause_test else ""
 
 
 def as_reported(run: RunDocument, differing: Sequence[str]) -> str:

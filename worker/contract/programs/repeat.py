@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from worker.contract.target_settings import AppliedSettings, apply_settings
+from worker.harness import fix_source
 
 # The file holds at most this many characters of output; longer output is compared by its digest alone.
 MOST_PRINTED = 16_000
@@ -64,6 +65,7 @@ def repeat_program(attempt: RecordedAttempt) -> str:
         "ADDRESS": attempt.address,
         "VARIABLES": _variables(attempt, applied),
         "SETTINGS": dict(sorted(applied.harness.items())),
+        "FIX": fix_source() if {"fix", "seed"} & applied.harness.keys() else "",
         "RECORDED": {
             "ended": attempt.ended,
             "seconds": attempt.seconds,
@@ -151,18 +153,27 @@ import tempfile
 """
 _TAIL = r'''
 PROLOGUE = """
-import json, os, runpy, sys
+import importlib, json, os, runpy, sys
 settings = json.loads(os.environ.pop("REPEAT_SETTINGS"))
-import torch
+source, fix = os.environ.pop("REPEAT_FIX"), {"__name__": "repeat_fix"}
+def import_now(name, action):
+    try:
+        importlib.import_module(name)
+    except ImportError:
+        return
+    action()
+if source:
+    exec(source, fix)
+    running = fix["start"](settings, import_now)
+if settings.keys() - {"fix"} or settings["fix"] == "torch":
+    import torch
 if "deterministic" in settings or "fill" in settings:
     torch.use_deterministic_algorithms(True, warn_only="deterministic" not in settings)
     torch.utils.deterministic.fill_uninitialized_memory = settings.get("fill") == "nan"
 if "tf32" in settings:
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = settings["tf32"] == "on"
-if "seed" in settings:
-    import random
-    random.seed(int(settings["seed"]))
-    torch.manual_seed(int(settings["seed"]))
+if source and "torch" in sys.modules:
+    fix["after_torch"](running, torch)
 sys.argv = [sys.argv[1]]
 sys.path[0] = os.path.dirname(sys.argv[0])
 runpy.run_path(sys.argv[0], run_name="__main__")
@@ -194,6 +205,7 @@ def run_script(folder):
         import json
 
         environment["REPEAT_SETTINGS"] = json.dumps(SETTINGS)
+        environment["REPEAT_FIX"] = FIX
         command = [sys.executable, "-c", PROLOGUE, path]
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": os.name == "posix"}
     if time_limit():
