@@ -212,29 +212,41 @@ def test_a_request_to_stop_reaches_the_lease_that_waits_for_the_older_one(node: 
     assert {node.hear()[:3], node.hear()[:3]} == {("result", "a", 1), ("result", "a", 2)}
 
 
-def test_a_newer_lease_waits_for_the_end_of_what_was_stopped_without_a_result(node: Node) -> None:
+def given_back(attempt_id: str, lease_no: int) -> tuple[str, str, int, Outcome]:
+    return "result", attempt_id, lease_no, Outcome.CANCELLED
+
+
+def test_a_newer_lease_waits_for_the_end_of_what_the_owner_stopped(node: Node) -> None:
     """The machine's owner took it back and lent it again, while the attempt was being stopped."""
     node.may_stop.clear()
     older = node.take("a", 1)
     assert node.hear() == started("a", 1)
     node.pool.pause(at_once=True)
     assert node.give("a", 2) is None, "a paused node takes nothing"
+    assert node.hear() == given_back("a", 2)
     node.pool.resume()
-    newer = node.take("a", 2)
+    newer = node.take("a", 3)
     assert not older.is_set()
     node.may_stop.set()
-    assert node.hear() == started("a", 2)
+    assert node.hear() == given_back("a", 1)
+    assert node.hear() == started("a", 3)
     node.may_end.release()
-    assert node.hear() == completed("a", 2)
+    assert node.hear() == completed("a", 3)
     assert newer.wait(10)
 
 
-def test_what_was_dropped_is_taken_again(node: Node) -> None:
+def test_what_waits_at_a_paused_node_is_given_back(node: Node) -> None:
     node.take("first")
     assert node.hear() == started("first", 1)
-    dropped = node.take("a", 1)
+    waiting = node.take("a", 1)
     node.pool.pause(at_once=False)
-    assert dropped.wait(10)
+    assert node.hear() == given_back("a", 1)
+    assert waiting.wait(10)
+    assert node.give("late", 1) is None
+    assert node.hear() == given_back("late", 1)
+    # A newer lease of what still runs is no new work.
+    node.take("first", 2)
+    assert node.hear() == started("first", 2)
     node.pool.resume()
     node.take("a", 2)
     assert node.pool.running() == ["first", "a"]

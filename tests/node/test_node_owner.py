@@ -27,10 +27,13 @@ def test_a_machine_is_had_back_and_lent_again(
     pause.touch()
     assert heartbeat(service, draining=True)["free_slots"] == 0
     service.give("later", "print(1)", toolchain)
-    time.sleep(2)
+    given_back = service.hear("result")
+    assert (given_back["attempt_id"], given_back["outcome"]) == ("later", "cancelled")
     assert heartbeat(service, draining=True)["running"] == ["long"]
-    # Now it is given back whole, without a word: its lease runs out, and others run it.
+    # Now the machine is given back whole, and the service hears of it at once.
     pause.write_text("now")
+    given_back = service.hear("result", seconds=10)
+    assert (given_back["attempt_id"], given_back["outcome"]) == ("long", "cancelled")
     end = time.monotonic() + 10
     while heartbeat(service, draining=True)["running"] and time.monotonic() < end:
         time.sleep(0.1)

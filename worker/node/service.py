@@ -170,6 +170,8 @@ class Node:
             self._pool.resume()
         else:
             _log.info("node_closed", why=self._closure.why, at_once=self._closure.at_once)
+            # Before anything is given back, so that the dispatcher does not send it here again.
+            self._try_heartbeat()
             self._pool.pause(at_once=self._closure.at_once)
         return True
 

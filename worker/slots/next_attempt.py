@@ -29,8 +29,8 @@ class Entry:
     cancelled: threading.Event = field(default_factory=threading.Event)
     # Set when the attempt no longer waits or runs here.
     done: threading.Event = field(default_factory=threading.Event)
-    # True if no result is delivered, since another node runs the attempt.
-    silent: bool = False
+    # True if the machine's owner stopped it: another lease of it may come here before it has ended.
+    is_given_back: bool = False
 
     @property
     def is_preview(self) -> bool:

@@ -16,7 +16,7 @@ from worker.contract.names import slots_in_use
 from worker.machine.locks import prepare_folder
 from worker.machine.settings import NodeSettings
 from worker.sandbox import Sandbox
-from worker.slots.next_attempt import Grants
+from worker.slots.next_attempt import Entry, Grants
 from worker.slots.places import PreviewPlace, Slot
 from worker.slots.runner import Deliver, Runner
 from worker.slots.work_queue import Arrival, WorkQueue
@@ -168,12 +168,16 @@ class SlotPool:
         """Add an attempt. The event is set once its result is delivered or another node is to run it.
 
         A newer lease of an attempt that is here takes it over; then Started is delivered again, under that
-        lease. None if the attempt is already here under this lease or a newer one, or if the pool takes none.
+        lease. None if the attempt is already here under this lease or a newer one, or if the pool takes none;
+        a paused pool gives the attempt back.
         """
         answer = self._queue.submit(attempt)
         if answer is None:
             return None
         arrival, done = answer
+        if arrival is Arrival.GIVEN_BACK:
+            self._give_back(Entry(attempt))
+            return None
         if arrival is Arrival.TAKEN_OVER:
             self._runner.send_started(attempt)
         return done
@@ -194,11 +198,17 @@ class SlotPool:
             self.cancel(attempt_id)
 
     def pause(self, *, at_once: bool) -> None:
-        """Take nothing until `resume`, and drop what waits.
+        """Take nothing until `resume`, and give back what waits: the service gives it to other nodes.
 
-        `at_once` also stops what runs, without a result.
+        `at_once` also stops what runs, and gives it back.
         """
-        self._queue.pause(at_once=at_once)
+        for entry in self._queue.pause(at_once=at_once):
+            self._give_back(entry)
+
+    def _give_back(self, entry: Entry) -> None:
+        # A lease without an answer would have to run out first.
+        reason = Reason(code="given_back", detail="The owner of the machine paused the node.")
+        self._runner.finish(entry, self._executor.without_run(entry.attempt, Outcome.CANCELLED, reason))
 
     def resume(self) -> None:
         """Take attempts again after `pause`."""

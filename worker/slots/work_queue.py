@@ -27,6 +27,8 @@ class Arrival(StrEnum):
     WAITS = "waits"
     # The attempt runs already, and goes on under the lease of this message.
     TAKEN_OVER = "taken_over"
+    # The queue is paused: the service is to give the attempt to another node.
+    GIVEN_BACK = "given_back"
 
 
 class WorkQueue:
@@ -76,11 +78,11 @@ class WorkQueue:
         """Add an attempt, or let a newer lease take it over. The event is set at its end under this lease.
 
         None if it is already here under this lease or a newer one, if such a lease of it has ended, if it was
-        cancelled, or if the queue is paused or closing.
+        cancelled, or if the queue is closing.
         """
         attempt_id = attempt.attempt_id
         with self.changed:
-            if self._closing or self._paused or attempt.lease_no < self._ended.get(attempt_id, 0):
+            if self._closing or attempt.lease_no < self._ended.get(attempt_id, 0):
                 return None
             running = self._running.get(attempt_id)
             waiting = next((each for each in self._waiting if each.attempt.attempt_id == attempt_id), None)
@@ -90,12 +92,14 @@ class WorkQueue:
             if waiting is not None:
                 waiting.take_over(attempt)
                 return Arrival.WAITS, waiting.done
-            if running is not None and running.cancelled.is_set() and not running.silent:
+            if running is not None and running.cancelled.is_set() and not running.is_given_back:
                 # A request to stop names the attempt, not the lease.
                 return None
-            if running is not None and not running.silent and running.is_same_work(attempt):
+            if running is not None and not running.is_given_back and running.is_same_work(attempt):
                 running.take_over(attempt)
                 return Arrival.TAKEN_OVER, running.done
+            if self._paused:
+                return Arrival.GIVEN_BACK, threading.Event()
             # It starts after the one that runs, whose result counts for nobody.
             entry = Entry(attempt)
             self._waiting.append(entry)
@@ -180,7 +184,7 @@ class WorkQueue:
             while len(self._ended) > MOST_ENDED:
                 self._ended.popitem(last=False)
             self.changed.notify_all()
-            return None if self._abandoned or entry.silent else attempt.lease_no
+            return None if self._abandoned else attempt.lease_no
 
     def close(self) -> None:
         """Take nothing more; what waits still runs."""
@@ -205,20 +209,19 @@ class WorkQueue:
                 entry.cancelled.set()
         self.drain()
 
-    def pause(self, *, at_once: bool) -> None:
-        """Take nothing until `resume`, and drop what waits.
+    def pause(self, *, at_once: bool) -> list[Entry]:
+        """Take nothing until `resume`. The attempts that waited, to be given back.
 
-        `at_once` also stops what runs, without a result.
+        `at_once` also stops what runs.
         """
         with self.changed:
             self._paused = True
             dropped_entries, self._waiting = self._waiting, []
             if at_once:
                 for entry in self._running.values():
-                    entry.silent = True
+                    entry.is_given_back = True
                     entry.cancelled.set()
-        for entry in dropped_entries:
-            entry.done.set()
+        return dropped_entries
 
     def resume(self) -> None:
         """Take attempts again after `pause`."""
