@@ -49,8 +49,9 @@ _TIMES = {
 class _Service(Collector):
     """One scrape. Without a snapshot the database did not answer."""
 
-    def __init__(self, figures: Snapshot | None) -> None:
+    def __init__(self, figures: Snapshot | None, *, canary_passed: bool) -> None:
         self._figures = figures
+        self._canary_passed = canary_passed
 
     def collect(self) -> Iterator[Metric]:
         figures = self._figures
@@ -66,6 +67,7 @@ class _Service(Collector):
             for part in PARTS:
                 silence.add_metric([part], figures.silences.get(part, math.inf))
             yield silence
+        yield _gauge("canary_passed", "0 if the last canary failed or is late.", self._canary_passed)
         yield from _counters(figures)
         yield from _histograms(figures)
         yield from _states(figures)
@@ -111,13 +113,18 @@ def _states(figures: Snapshot) -> Iterator[Metric]:
     yield _gauge(
         "oldest_queued_seconds", "How long the oldest of them has waited.", figures.oldest_queued_seconds
     )
-    yield _gauge("nodes_ready", "Nodes with a recent sign of life that take work.", figures.nodes_ready)
+    if figures.nodes_ready is not None:
+        words = "Nodes with a sign of life that get work: not draining, paused or quarantined."
+        yield _gauge("nodes_ready", words, figures.nodes_ready)
     yield _gauge("nodes_known", "Nodes ever seen.", len(figures.nodes))
 
 
 def _nodes(figures: Snapshot) -> Iterator[Metric]:
     up = GaugeMetricFamily(PREFIX + "node_up", "1 if the node is ready or draining.", labels=["node"])
-    draining = GaugeMetricFamily(PREFIX + "node_draining", "1 if the node is draining.", labels=["node"])
+    draining = GaugeMetricFamily(
+        PREFIX + "node_draining", "1 if the node is draining or paused.", labels=["node"]
+    )
+    quarantined = GaugeMetricFamily(PREFIX + "node_quarantined", "1 if it is quarantined.", labels=["node"])
     slots = GaugeMetricFamily(PREFIX + "node_slots", "Attempts that it runs at a time.", labels=["node"])
     busy = GaugeMetricFamily(PREFIX + "node_busy", "Attempts that it has leases for.", labels=["node"])
     level = GaugeMetricFamily(PREFIX + "node_level", "1 for its isolation level.", labels=["node", "level"])
@@ -125,8 +132,10 @@ def _nodes(figures: Snapshot) -> Iterator[Metric]:
         PREFIX + "node_card", "1 for the state of a card.", labels=["node", "card", "state"]
     )
     for node in figures.nodes:
-        up.add_metric([node.name], node.state in {"ready", "draining"})
-        draining.add_metric([node.name], node.state == "draining")
+        if node.state != "unknown":
+            up.add_metric([node.name], node.state in {"ready", "draining"})
+            draining.add_metric([node.name], node.state == "draining")
+        quarantined.add_metric([node.name], node.quarantined)
         slots.add_metric([node.name], node.slots)
         busy.add_metric([node.name], node.busy)
         for one in Level:
@@ -134,11 +143,11 @@ def _nodes(figures: Snapshot) -> Iterator[Metric]:
         for card in node.gpus:
             for state in CardState:
                 cards.add_metric([node.name, str(card.index), state], card.state is state)
-    yield from (up, draining, slots, busy, level, cards)
+    yield from (up, draining, quarantined, slots, busy, level, cards)
 
 
-def service_metrics(figures: Snapshot | None) -> bytes:
-    """The text for one scrape. None: the database did not answer."""
+def service_metrics(figures: Snapshot | None, *, canary_passed: bool) -> bytes:
+    """The text for one scrape. Without figures the database did not answer."""
     registry = CollectorRegistry()
-    registry.register(_Service(figures))
+    registry.register(_Service(figures, canary_passed=canary_passed))
     return generate_latest(registry)

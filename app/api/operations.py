@@ -16,7 +16,7 @@ from app.http.problems import problem_responses
 from app.http.state import BrokerDep, SessionDep, SettingsDep, state_of
 from app.runs.lookup.metrics import Snapshot, snapshot
 from app.runs.rows.nodes import fleet
-from app.runs.submission.canary import require_canary
+from app.runs.submission.canary import canary_passed, require_canary
 from app.settings import ServiceSettings
 from app.storage.session import is_unavailable
 
@@ -73,11 +73,13 @@ def get_metrics(request: Request) -> Response:
     """
     state = state_of(request)
     figures: Snapshot | None = None
+    passed = False
     try:
         with state.sessions() as session:
             figures = snapshot(session, state.broker)
+            passed = canary_passed(session, settings=state.settings)
     except SQLAlchemyError as error:
         if not is_unavailable(error):
             raise
-    content = service_metrics(figures) + generate_latest(state.meters.registry)
+    content = service_metrics(figures, canary_passed=passed) + generate_latest(state.meters.registry)
     return Response(content, media_type=CONTENT_TYPE_LATEST)

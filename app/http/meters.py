@@ -29,6 +29,8 @@ class Meters:
             ["code"],
             registry=self.registry,
         )
+        # The first of its kind must count for `increase`, which sees no series before its second sample.
+        self._refusals.labels("fault")
         self._failed_parts = Counter(
             "samehere_page_parts_failed",
             "Parts of pages that could not be drawn: each page said so in their place.",

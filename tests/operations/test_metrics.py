@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
+import shutil
+import subprocess
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from running_web import Web
 from stage import Stage, result
 
+from app.runs.maintenance.quarantine import quarantine
 from app.runs.maintenance.withdraw import withdraw
 from app.storage.tallies import Tally, count, read_tallies, sum_tallies
 from worker.contract import CardState, Gpu, Hello, Level, Outcome
@@ -159,6 +162,26 @@ def test_each_node_shows_slots_level_and_cards(web: Web) -> None:
     assert value(samples, "node_card", node="n", card="1", state="sound") == 0
 
 
+def test_a_node_that_takes_no_work_is_not_ready(web: Web) -> None:
+    web.stage.node("n")
+    assert value(scrape(web.client)[0], "nodes_ready") == 1
+    # Its owner paused it: only its heartbeat says so.
+    web.stage.beat("n", draining=True)
+    samples = scrape(web.client)[0]
+    assert (value(samples, "nodes_ready"), value(samples, "node_up", node="n")) == (0, 1)
+    web.stage.beat("n")
+    with web.stage.session() as session:
+        quarantine(session, "node", "n", reason="broken", who="ada", settings=web.stage.settings)
+    samples = scrape(web.client)[0]
+    assert (value(samples, "nodes_ready"), value(samples, "node_quarantined", node="n")) == (0, 1)
+
+
+def test_a_fault_counts_from_zero(web: Web) -> None:
+    """`increase` sees nothing in a series that begins at 1."""
+    assert value(scrape(web.client)[0], "http_refusals_total", code="fault") == 0
+    assert value(scrape(web.client)[0], "page_parts_failed_total") == 0
+
+
 def test_requests_are_measured_by_template_and_status(web: Web) -> None:
     web.client.get("/withdraw/the-secret-of-somebody")
     web.client.get("/no/such/page")
@@ -264,3 +287,17 @@ def test_alert_rules_have_the_form_of_prometheus() -> None:
             assert set(rule["annotations"]) == {"summary", "description"}
             names.append(rule["alert"])
     assert len(names) == len(set(names))
+
+
+def test_alert_rules_fire_in_their_scenes() -> None:
+    program = shutil.which("promtool")
+    if program is None:
+        pytest.skip("promtool, of Prometheus, is not installed")
+    done = subprocess.run(
+        [program, "test", "rules", "alerts.promtool.yml"],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -103,6 +103,7 @@ def test_readyz_names_a_failure_until_a_canary_passes(stage: Stage) -> None:
         answer = web.client.get("/readyz")
         assert (answer.status_code, answer.json()["code"]) == (503, "canary_failed")
         assert failed.id in answer.json()["detail"]
+        assert "samehere_canary_passed 0.0\n" in web.client.get("/metrics").text
         assert web.client.get("/healthz").status_code == 200
         age(stage, stage.settings.canary_seconds)
         launch(stage)
@@ -110,6 +111,7 @@ def test_readyz_names_a_failure_until_a_canary_passes(stage: Stage) -> None:
         assert web.client.get("/readyz").json()["code"] == "canary_failed"
         perform(stage)
         assert web.client.get("/readyz").status_code == 200
+        assert "samehere_canary_passed 1.0\n" in web.client.get("/metrics").text
 
 
 def test_readyz_names_one_that_does_not_end_and_one_that_never_began(stage: Stage) -> None:
@@ -137,6 +139,7 @@ def test_readyz_names_one_that_does_not_end_and_one_that_never_began(stage: Stag
         off = stage.settings.model_copy(update={"canary_seconds": 0.0})
         with web_of(stage, canary_seconds=off.canary_seconds) as without:
             assert without.client.get("/readyz").status_code == 200
+            assert "samehere_canary_passed 1.0\n" in without.client.get("/metrics").text
 
 
 def test_no_list_and_no_rerun_shows_it(stage: Stage) -> None:

@@ -87,21 +87,22 @@ class WorkQueue:
             running = self._running.get(attempt_id)
             waiting = next((each for each in self._waiting if each.attempt.attempt_id == attempt_id), None)
             present = [each for each in (running, waiting) if each is not None]
-            if any(attempt.lease_no <= each.attempt.lease_no for each in present):
+            is_stopping = running is not None and running.cancelled.is_set() and not running.is_given_back
+            # A request to stop names the attempt, not the lease, and one that waits is not being stopped.
+            if any(attempt.lease_no <= each.attempt.lease_no for each in present) or (
+                is_stopping and waiting is None
+            ):
                 return None
             if waiting is not None:
                 waiting.take_over(attempt)
                 return Arrival.WAITS, waiting.done
-            if running is not None and running.cancelled.is_set() and not running.is_given_back:
-                # A request to stop names the attempt, not the lease.
-                return None
             if running is not None and not running.is_given_back and running.is_same_work(attempt):
                 running.take_over(attempt)
                 return Arrival.TAKEN_OVER, running.done
-            if self._paused:
-                return Arrival.GIVEN_BACK, threading.Event()
-            # It starts after the one that runs, whose result counts for nobody.
             entry = Entry(attempt)
+            if self._paused:
+                return Arrival.GIVEN_BACK, entry.done
+            # It starts after the one that runs, whose result counts for nobody.
             self._waiting.append(entry)
             self.changed.notify_all()
             return Arrival.WAITS, entry.done

@@ -1,6 +1,7 @@
 """The canary: a script with a known verdict that the service runs through its own nodes, on a schedule.
 
-Nothing but `/readyz` shows it. The last few are stored with their attempts, so that a failure can be studied.
+Nothing but `/readyz` and `/metrics` shows it. The last few are stored with their attempts, so that a failure
+can be studied.
 """
 
 from __future__ import annotations
@@ -124,6 +125,15 @@ def require_canary(session: Session, *, settings: ServiceSettings) -> None:
             f"{newest.summary or 'look at its attempts.'}",
             code="canary_failed",
         )
+
+
+def canary_passed(session: Session, *, settings: ServiceSettings) -> bool:
+    """False if `require_canary` raises."""
+    try:
+        require_canary(session, settings=settings)
+    except UnavailableError:
+        return False
+    return True
 
 
 def _age(run: RunRow) -> float:

@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from app.storage.models import AttemptRow, NodeRow, RunRow
+from app.storage.models import AttemptRow, RunRow
 
 
 def attempts_by_state(session: Session) -> dict[str, int]:
@@ -23,10 +23,3 @@ def runs_by_state(session: Session) -> dict[str, int]:
 def oldest_queued(session: Session) -> datetime | None:
     """The time since which the oldest queued attempt waits."""
     return session.scalar(select(func.min(AttemptRow.queued_at)).where(AttemptRow.state == "queued"))
-
-
-def nodes(session: Session, *, seen_after: datetime) -> tuple[int, int]:
-    """The number of nodes, and of those that were seen after a time and are not draining."""
-    ready = func.count().filter(NodeRow.seen_at >= seen_after, ~NodeRow.draining)
-    row = session.execute(select(func.count(), ready).select_from(NodeRow)).one()
-    return row[0], row[1]
