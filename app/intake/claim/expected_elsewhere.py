@@ -53,7 +53,9 @@ _IS_RIGHT = re.compile(
 )
 # `Expected no nan` names a value that should not be there.
 _NO_SUCH_VALUE = re.compile(
-    r"\b(?:no|not|without|never|any|zero|keine?|sans|sin|без) (?:any )?(?:nan|inf)s?\b", FLAGS
+    r"\b(?:no|not|without|never|any|zero|keine?|sans|sin|без) (?:any )?(?:nan|inf)s?\b|\b(?:nan"
+    r"|inf)s?[- ]free\b",
+    FLAGS,
 )
 _LITERALS = re.compile(rf"(?<![\w.])(?:True|False|None|{NUMBER})", FLAGS)
 _TEXT_LINE = re.compile(r"(?<!\w)'([^'\n]{1,200})'")

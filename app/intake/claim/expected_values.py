@@ -13,6 +13,7 @@ from app.intake.words.vocabulary import (
     NUMBER,
     RIGHT,
     SHOW,
+    WHOLE_NUMBER,
     any_of,
     is_number,
     is_printed_line,
@@ -39,7 +40,7 @@ _NOT_SEEN = re.compile(
     FLAGS,
 )
 _MOST_BEFORE = 60
-_VALUE = rf"(?P<value>(?!{NUMBER}){LITERAL}|{NUMBER}{NO_COUNT})"
+_VALUE = rf"(?P<value>(?!{NUMBER}){LITERAL}|{WHOLE_NUMBER}{NO_COUNT})"
 _PRINTS = re.compile(
     r"\b(?:prints?|printed|outputs?|gives?|gave|returns?|returned|yields?|shows?|evaluates to"
     r"|comes? (?:out|back) (?:as|to be)"
@@ -53,20 +54,21 @@ _GETS = re.compile(
     r"\b(?:(?:i|we) (?:still |always |just |only )?(?:get|got|see|saw)"
     r"|(?:it|this|that|which|script|code|snippet|one-liner|line|^) ?(?:says?"
     rf"|said))\s*+:?\s*+(?:(?!{NUMBER})(?P<quoted>{LITERAL})"
-    rf"|(?P<value>{NUMBER})(?=\.?$|[.,;:)!?](?!\d)"
+    rf"|(?P<value>{WHOLE_NUMBER})(?=\.?$|[.,;:)!?](?!\d)"
     r"|\s+(?:here|every|each|on|with|but|where|when|instead|for|and|while|always|in|from|at|which|as"
     r"|rather|after|again)\b))",
     FLAGS,
 )
 _VALUE_IS = re.compile(
-    rf"\b(?:value|result|output|answer|loss|error|sum|it)\s+(?:is|was|=)\s*(?P<value>{NUMBER}){NO_COUNT}",
+    rf"\b(?:value|result|output|answer|loss|error|sum|it)\s+(?:is|was"
+    rf"|=)\s*(?P<value>{WHOLE_NUMBER}){NO_COUNT}",
     FLAGS,
 )
 _EXPECTED_ALONE = re.compile(
     rf"\b(?:expected|(?:i|we)(?: would|['’]d)?(?: have)? (?:expect(?:ed)?|assumed?)|{_SHOULD} {_SHOW}"
     rf"|{any_of(RIGHT)}(?: (?:value|answer|result|output)s?)?(?= (?:is|was|would be|are)\b"
     r"|\s*[:=])|(?:correct|right) (?:value|answer|result"
-    rf"|output)s?)\b{_TO}(?P<expected>(?!{NUMBER}){LITERAL}|{NUMBER}{NO_COUNT})",
+    rf"|output)s?)\b{_TO}(?P<expected>(?!{NUMBER}){LITERAL}|{WHOLE_NUMBER}{NO_COUNT})",
     FLAGS,
 )
 _INSTEAD_BEHIND = re.compile(

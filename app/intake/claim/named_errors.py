@@ -14,7 +14,8 @@ from app.intake.words.vocabulary import EXPECT, FLAGS, INSTEAD, MODALS, TYPE, an
 _ERROR_NAME = re.compile(rf"(?<![\w.])(?P<type>{TYPE})(?!\w)(?P<colon>:[ \t]*(?=[^\s]))?")
 # Words before the name, in its clause, that say the error does not occur.
 _NOT_SEEN = re.compile(
-    rf"\b(?:{EXPECT}|{any_of(MODALS)} (?:raise|throw|be)|documented|promised|{any_of(INSTEAD)}"
+    rf"\b(?:{EXPECT}|{any_of(MODALS)} (?:have )?(?:raised?|thrown?|throw|been?|got(?:ten)?|get|given?"
+    rf"|give|fail(?:ed)?|produced?)|documented|promised|{any_of(INSTEAD)}"
     r"|no longer raises?|without|no|not|missing|lacking|absent)\b[^.;\n]{0,30}$"
     r"|n['’]t (?:raise|throw)[^.;\n]{0,20}$",
     FLAGS,

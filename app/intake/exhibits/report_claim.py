@@ -38,8 +38,18 @@ from app.intake.exhibits.right_values import (
     values_of,
 )
 from app.intake.exhibits.shown_evidence import expected_output, is_shown_in
-from app.intake.exhibits.shown_outputs import is_expectation, lines_of, reads_as_output, shown_outputs
+from app.intake.exhibits.shown_outputs import (
+    is_expectation,
+    lines_of,
+    reads_as_output,
+    shown_outputs,
+    tells_what_happens,
+)
 from app.intake.exhibits.shown_warnings import split_warnings
+from app.intake.remarks.commented_pairs import commented_pairs, labelled_checks
+from app.intake.remarks.exit_statuses import exit_status_checks
+from app.intake.remarks.expressions import prints_formulas, with_quoted_formulas
+from app.intake.remarks.lacking_errors import lacking_error
 from app.intake.remarks.output_remarks import read_remarks
 from app.intake.remarks.values_of_versions import values_of_versions
 from app.intake.snippets.parts import Part, PartKind
@@ -49,11 +59,7 @@ from app.intake.words.frequency_words import with_frequency
 from app.intake.words.languages import in_english
 from app.intake.words.praise import is_only_praise, speaks_of_another_place, tells_the_past
 from app.intake.words.vocabulary import (
-    MODALS,
-    SHOW,
-    any_of,
     device_of,
-    is_printed_line,
     is_timing,
     shows_cuda_tensor,
 )
@@ -65,16 +71,9 @@ _EXPLICIT = re.compile(
 MOST_PARTS = 1_000
 # Short prose is also read as one text.
 _MOST_JOINED = 2_000
-_OF_STATUS = re.compile(
-    r"\b(?:exit|return|status|error)[- ]?(?:code|status|level|value)\b|\bexits?\b|\$\?", re.IGNORECASE
-)
-_SHOULD_EXIT = re.compile(
-    rf"\b(?:expected|{any_of(MODALS)} {any_of(SHOW, 'exit')})\b[^\d.;\n]{{0,30}}(?<![\w.-])(\d{{1,3}})"
-    r"(?![\w.]*\d)",
-    re.IGNORECASE,
-)
 _LINK = re.compile(r"(?<!`)\[([^\[\]\n]{1,200})\]\(https?://[^()\s]{1,400}\)")
-_STATUSES = 256
+# Between backticks, `**` is code.
+_BOLD = re.compile(r"(`[^`\n]*`)|\*\*")
 _QUOTED_LINE = re.compile(r"^\s*`([^`\n]{1,1000})`[.!]?\s*$")
 _MOST_LINE = 400
 _MOST_WARNINGS = 3
@@ -97,20 +96,21 @@ def claim_of(parts: Sequence[Part], main: str, title: str, outputs: Sequence[Par
         return about(subject, read_claim(explicit))
     outputs = shown_outputs(parts) if outputs is None else outputs
     relevant = [part for part in prose if not part.about_environment or not _lists_values(part.text)]
-    texts = [_plain(part.text) for part in relevant if not is_expectation(part)]
+    plain = _plain_with_formulas if prints_formulas(main) else _plain
+    texts = [plain(part.text) for part in relevant if not is_expectation(part)]
     english_title = in_english(title)
     should = [
         f"Expected: {line}"
         for part in relevant
         if is_expectation(part)
-        for line in _plain(part.text).split("\n")
-        if line.strip()
+        for line in plain(part.text).split("\n")
+        if line.strip() and not tells_what_happens(line)
     ]
     place = place_of_bug([english_title, *texts])
     told_text = with_frequency(title[:1000], [text for part in prose for text in (part.text, part.own_text)])
     readings: list[Claim] = []
     contradicted: frozenset[str] = frozenset()
-    for checks in _readings(parts, outputs, main, [english_title, *texts]):
+    for checks in _readings(parts, outputs, main, [english_title, *texts], should):
         limited = [_limit_to_cuda(check, main) for check in checks]
         with_expected = [*limited, *right_values(limited, [*should, *texts], main)]
         real = [check for check in with_expected if not is_name_of(main, check)]
@@ -139,7 +139,7 @@ def _in_own_words(check: Check, prose: Sequence[Part]) -> Check:
 
 
 def _readings(
-    parts: Sequence[Part], outputs: Sequence[Part], main: str, texts: Sequence[str]
+    parts: Sequence[Part], outputs: Sequence[Part], main: str, texts: Sequence[str], should: Sequence[str]
 ) -> Iterator[list[Check]]:
     """The checks by each kind of evidence that the report has, the strongest kind first.
 
@@ -152,8 +152,15 @@ def _readings(
     # `Expected: 3` and `Actual: 2` may be separate paragraphs.
     texts = [_about_this_place(text, main) for text in texts]
     joined = "\n".join(texts[1:])[:_MOST_JOINED]
+
+    def lacking(_: Sequence[Part]) -> list[Check]:
+        return lacking_error([*texts, *should], alone=False)
+
+    def lacking_alone(_: Sequence[Part]) -> list[Check]:
+        return lacking_error([*texts, *should], alone=True)
+
     sources: tuple[Callable[[Sequence[Part]], list[Check]], ...] = (
-        lambda _: _exit_status_checks(parts, usual, texts),
+        lambda _: exit_status_checks(parts, list(map(lines_of, usual)), texts),
         lambda _: _failure_checks(usual, prose, main),
         lambda outputs: machine_checks(outputs, texts),
         _checks_of_repeated_runs,
@@ -164,15 +171,19 @@ def _readings(
         lambda _: inline_checks(parts, main),
         lambda _: values_of_versions([part.text for part in prose]),
         lambda outputs: _output_checks([part for part in outputs if not _only_times(part)], main),
+        lambda _: labelled_checks([*texts[1:], *should]),
+        lacking,
         lambda _: statements([*texts, joined]),
         lambda _: statements([*texts, joined], PRINTED_KINDS),
         *(partial(_output_checks, main=main, block=block) for block in range(_MOST_BLOCKS)),
         lambda _: _under_condition(outputs, conditions),
+        lacking_alone,
     )
     printed: Sequence[Part] = usual
     is_first = True
     for read in sources:
-        if not (checks := read(printed)):
+        # That an error is missing counts where nothing else is read.
+        if (read in {lacking, lacking_alone} and not is_first) or not (checks := read(printed)):
             continue
         if is_first and _is_failure(checks):
             printed = [part for part in usual if not _failure_of(part)]
@@ -268,7 +279,11 @@ def _only_times(part: Part) -> bool:
 
 def _plain(text: str) -> str:
     """The text without the marks of bold type and of links."""
-    return _LINK.sub(r"\1", text.replace("**", "").replace("__ ", " "))
+    return _LINK.sub(r"\1", _BOLD.sub(lambda match: match[1] or "", text).replace("__ ", " "))
+
+
+def _plain_with_formulas(text: str) -> str:
+    return _plain(with_quoted_formulas(text))
 
 
 def _lists_values(text: str) -> bool:
@@ -308,33 +323,6 @@ def _failure_of(part: Part) -> list[Check]:
     return [] if rest.strip() else [warnings[0].model_copy(update={"role": Role.BUG})]
 
 
-def _exit_status_checks(parts: Sequence[Part], outputs: Sequence[Part], texts: Sequence[str]) -> list[Check]:
-    """The exit status that a shell answered: a crash, or a status that the words of the report are about."""
-    status = next((part.text for part in reversed(parts) if part.kind == PartKind.STATUS), None)
-    if status is None:
-        return []
-    if crash := crash_check(f"exit code {status}"):
-        return crash
-    if not any(_OF_STATUS.search(text) for text in texts) or not 0 <= int(status) < _STATUSES:
-        return []
-    bug = Check(text=f"exit status {status}", kind=CheckKind.EXIT_STATUS, exit_status=int(status))
-    expected_status = next(
-        (int(match[1]) for text in texts for match in [_SHOULD_EXIT.search(text)] if match), None
-    )
-    expected_check = Check(
-        text=f"exit status {expected_status}",
-        kind=CheckKind.EXIT_STATUS,
-        role=Role.EXPECTED,
-        exit_status=expected_status,
-    )
-    details = [
-        output_check(lines, role=Role.DETAIL)
-        for part in outputs
-        if (lines := lines_of(part)) and all(map(is_printed_line, lines))
-    ]
-    return [bug, *([expected_check] if expected_status not in {None, int(status)} else []), *details[:1]]
-
-
 def _checks_of_sides(outputs: Sequence[Part], *, several: bool) -> list[Check]:
     """Checks of two sides: from lines that name a device, or from two blocks, one for each device.
 
@@ -357,7 +345,8 @@ def _checks_of_sides(outputs: Sequence[Part], *, several: bool) -> list[Check]:
 
 
 def _comment_checks(main: str) -> list[Check]:
-    wrong, right = commented_outputs(main)
+    pairs = commented_pairs(main)
+    wrong, right = pairs if pairs[0] else commented_outputs(main)
     if not wrong:
         return []
     bug = output_check(wrong)

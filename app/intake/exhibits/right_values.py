@@ -10,6 +10,7 @@ from app.intake.claim.claims import Check, CheckKind, Role
 from app.intake.claim.expected_elsewhere import find_expected_elsewhere
 from app.intake.exhibits.expected_of_expressions import expected_of_expression
 from app.intake.remarks.right_messages import right_message
+from app.intake.remarks.worded_values import worded_values
 from app.intake.words.vocabulary import strip_quotes
 
 PRINTED_KINDS = {CheckKind.OUTPUT, CheckKind.VALUE}
@@ -33,6 +34,8 @@ def right_values(checks: Sequence[Check], texts: Sequence[str], main: str) -> li
     if not right and len(bugs) == len(checks) == 1:
         values = {match["value"].strip() for text in texts for match in other_ways(text, main)}
         right = [output_check((value,), role=Role.EXPECTED) for value in values if len(values) == 1]
+    if not right and len(checks) == 1 and checks[0].kind in PRINTED_KINDS and checks[0].role is Role.BUG:
+        right = worded_values(checks[0], texts)
     return right
 
 

@@ -68,6 +68,19 @@ _PRINTS = re.compile(
 )
 # Blocks with the fields of an issue that came from the tracker of bugs.python.org.
 _OF_TRACKER = re.compile(r"\s*(?:GitHub|bugs\.python\.org) fields:\s*", re.IGNORECASE)
+# Words above an output that say that it is what happens.
+_IS_WRONG = re.compile(
+    r"\b(?:(?:i|we) (?:get|got|see|have)\b|(?:is|are|was) (?:wrong|incorrect|not (?:right|correct|expected))"
+    r"|(?:but|now|yet|however),? (?:it|this|the \w{1,20}|i) )[^.\n]{0,60}\W*$",
+    re.IGNORECASE,
+)
+_BUT_FAILS = re.compile(
+    r"\b(?:but|now|yet|however)\b(?:[^.\n]|\.(?=\S)){0,80}"
+    r"\b(?:error|exception|fails?|crash(?:es)?|wrong|(?:i|we) (?:get|see))\b",
+    re.IGNORECASE,
+)
+_MOST_LINE = 2_000
+_TRACEBACK = "Traceback (most recent call last)"
 _MOST_CAPTION = 200
 _ARRAY = re.compile(r"\s*(?:tensor|array)\(")
 
@@ -97,7 +110,23 @@ def shown_outputs(parts: Sequence[Part]) -> list[Part]:
             outputs.append(placed if part.before else _with_introduction(placed, introduction))
         elif part.kind == PartKind.PROSE:
             outputs += [_with_introduction(output, introduction) for output in _output_in_prose(part, texts)]
-    return _older_versions_elsewhere(outputs)
+    return _older_versions_elsewhere(_without_wrong_heading(outputs))
+
+
+def _without_wrong_heading(outputs: list[Part]) -> list[Part]:
+    """The outputs. If all stand under a heading for what is expected, those that show a failure do happen.
+
+    Some people fill in a form the wrong way round. Words that say that it is wrong count as well.
+    """
+    if not outputs or not all(part.expected for part in outputs):
+        return outputs
+    return [
+        replace(part, heading="", before="")
+        if is_expectation_heading(part.heading)
+        and (_TRACEBACK in part.text or _IS_WRONG.search(part.before[-_MOST_CAPTION:]))
+        else part
+        for part in outputs
+    ]
 
 
 def _older_versions_elsewhere(outputs: list[Part]) -> list[Part]:
@@ -139,8 +168,19 @@ def reads_as_output(part: Part, main: str) -> bool:
 
 
 def is_expectation(part: Part) -> bool:
-    """True if the prose stands under a heading for the expected behaviour, so it describes no bug."""
+    """True if the prose stands under a heading for the expected behaviour, so it describes no bug.
+
+    A paragraph of its own that is nothing but such words counts as a heading.
+    """
+    above = part.before.strip()
+    if "\n" not in above and _EXPECTED_CAPTION.fullmatch(above[:_MOST_CAPTION]):
+        return True
     return is_expectation_heading(part.heading) and _ACTUAL_TOO.search(part.heading) is None
+
+
+def tells_what_happens(line: str) -> bool:
+    """True for a sentence such as `It is ok, but then it fails`, wherever it stands."""
+    return _BUT_FAILS.search(line[:_MOST_LINE]) is not None
 
 
 def _with_introduction(part: Part, before: str) -> Part:

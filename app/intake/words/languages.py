@@ -6,6 +6,7 @@ A word that is also an English one is left out.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 # English words, and the patterns that stand for them, language by language.
 _WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -147,6 +148,16 @@ _WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
             r"(?:reemplaza|sustituye|cambia|substitui)",
         ),
     ),
+    ("here", (r"he?raus(?=\s*(?:[,.;:!]|$))",)),
+    (
+        "no",
+        (
+            r"keine?[rn]?(?= (?:fehler|exception|ausnahme|warnung|\w*Error))",
+            r"aucune?(?= (?:erreur|exception|\w*Error))",
+            r"ning[úu]na?(?= (?:error|excepción|\w*Error))|nenhum(?= err)",
+            r"nessun[oa]?(?= (?:errore|eccezione))",
+        ),
+    ),
     ("but", (r"aber|jedoch", r"mais", r"pero", r"но(?= )")),
     ("and", (r"und",)),
     ("error", (r"fehler(?:meldung)?", r"erreur|message d['’]erreur", r"ошибка")),
@@ -193,20 +204,22 @@ def in_english(text: str) -> str:
 def _line(line: str) -> str:
     if len(line) > _MOST_LINE:
         return line
-    ahead = _QUOTED.sub(lambda match: match[0], line)
+    matches = list(_LATIN.finditer(line))
     pieces: list[str] = []
     at = 0
-    for quoted in _QUOTED.finditer(ahead):
-        pieces += [_in_english(line, at, quoted.start()), quoted[0]]
+    for quoted in _QUOTED.finditer(line):
+        pieces += [_in_english(line, at, quoted.start(), matches), quoted[0]]
         at = quoted.end()
-    return "".join([*pieces, _in_english(line, at, len(line))])
+        while matches and matches[0].start() < at:
+            del matches[0]
+    return "".join([*pieces, _in_english(line, at, len(line), matches)])
 
 
-def _in_english(line: str, start: int, end: int) -> str:
+def _in_english(line: str, start: int, end: int, matches: Sequence[re.Match[str]]) -> str:
     """A piece of a line in English. Its neighbours are in sight, and are not changed."""
     pieces: list[str] = []
     at = start
-    for match in _LATIN.finditer(line, start):
+    for match in matches:
         if match.end() > end:
             break
         pieces += [line[at : match.start()], _WORDS[int((match.lastgroup or "w0")[1:])][0]]

@@ -98,6 +98,8 @@ NUMBER = (
     r"[-+]?(?:nan|inf|0x[0-9a-f]+(?:\.[0-9a-f]+)?(?:p[-+]?\d+)?"
     r"|(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?)j?(?![\w])"
 )
+# A number that is no part of an expression such as `pi/4` or `1/2`.
+WHOLE_NUMBER = rf"(?:(?<![\w)\]][/*^]){NUMBER}(?![/^]\w|\*{{1,2}}\w))"
 QUOTED = r"(?:\"[^\"\n]{1,500}\"|`[^`\n]{1,500}`|“[^”\n]{1,500}”|(?<!\w)'[^'\n]{1,500}'(?!\w))"
 # Literals that can be compared with output: a quoted text, a number, a constant of Python, a tensor, a list.
 _COMPLEX = r"\([-+]?\d[\d.e]*[-+]\d[\d.e]*j\)"
@@ -122,7 +124,7 @@ _LISTED = (
 )
 LITERAL = (
     rf"(?:{QUOTED}|{_COMPLEX}|{_LISTED}|(?<![\w.]){_OF_TORCH}|{_TUPLE}|(?:True|False|None)\b"
-    rf"|(?<![\w.]){NUMBER})"
+    rf"|(?<![\w.]){WHOLE_NUMBER})"
 )
 
 _DEVICE_END = r"(?![A-Za-z])"
