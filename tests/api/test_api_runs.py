@@ -58,6 +58,7 @@ def test_the_run_object_has_every_field_of_the_contract(web: Web) -> None:
             "scope",
             "where",
             "not_where",
+            "contrast",
             "newest",
         ),
         *(

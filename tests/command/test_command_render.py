@@ -150,6 +150,13 @@ def test_it_says_how_weak_a_no_is_and_where_it_was_looked_for() -> None:
         assert words in text
 
 
+def test_the_contrast_of_a_sighting_is_named() -> None:
+    seen = shown(document("reproduced", contrast={"kind": "control", "target": "cpu@torch-2.13-cpu"}))
+    assert "Contrast: the report's control, on cpu@torch-2.13-cpu." in seen
+    assert "Contrast: none." in shown(document("reproduced", contrast={"kind": "none"}))
+    assert "Contrast" not in shown(document("flaky"))
+
+
 def test_it_says_what_differs_and_the_likeliest_reason() -> None:
     first, second = attempt(stdout="cpu nan\n"), attempt(stdout="cpu -inf\n")
     differences = [

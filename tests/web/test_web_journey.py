@@ -43,6 +43,7 @@ def test_from_the_form_to_the_issue(web: Web, browser: Browser, *, scripts: bool
         expect(page.locator("#part-verdict")).to_contain_text("waiting for a node")
         answer(web)
         expect(page.locator(DECIDED).first).to_have_text("● reproduced", timeout=20_000)
+        expect(page.locator("#part-verdict")).to_contain_text("none: nothing that ran is free of it")
         expect(page.locator("#maintain")).to_contain_text("For maintainers")
         page.get_by_role("searchbox", name="Search reports").fill("zebra")
         page.keyboard.press("Enter")
@@ -52,6 +53,7 @@ def test_from_the_form_to_the_issue(web: Web, browser: Browser, *, scripts: bool
             "It happens, as reported, on the one target that was tried."
         )
         expect(page.locator("#verdict")).to_contain_text("Whether it is a bug is not decided here.")
+        expect(page.locator("#verdict")).to_contain_text("Contrast: none.")
         page.get_by_label("Matrix of targets and versions").get_by_role("link", name="reproduced").click()
         expect(page.get_by_label("Command")).to_contain_text("samehere reproduce FILE --target cpu@")
         with page.expect_download() as download:

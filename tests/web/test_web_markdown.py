@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from recorded_runs import recording
 
 from app.judging.cause.trace_verdict import trace_sentences
-from app.runs.run_object.document import RunDocument
+from app.runs.run_object.document import ContrastPart, RunDocument
 from app.web.views.markdown_copy import fence, is_plain, run_markdown
 from app.web.views.wording import NOT_DECIDED
 from worker.contract import Trace
@@ -100,6 +100,21 @@ def test_it_is_one_minute_long_and_says_what_counts() -> None:
     assert "samehere reproduce FILE --target cuda@torch-2.11-cuda:cpu-isa=sse4.2" in text
     assert text.rstrip().endswith("http://here/runs/1")
     assert len(text.split()) < 250
+
+
+@pytest.mark.parametrize(
+    ("contrast", "sentence"),
+    [
+        ({"kind": "target", "target": "cpu"}, "Contrast: the same check is not met on `cpu`."),
+        ({"kind": "control", "target": "cpu"}, "Contrast: the report's control does not show it on `cpu`."),
+        ({"kind": "none"}, "Contrast: none. Nothing that ran is free of it, so it may have another cause."),
+    ],
+)
+def test_the_contrast_and_its_absence_are_named(contrast: dict[str, str], sentence: str) -> None:
+    run = recorded("logdet_cpu_isa")
+    with_contrast = run.model_copy(update={"contrast": ContrastPart.model_validate(contrast)})
+    assert sentence in run_markdown(with_contrast, address="x")
+    assert "Contrast" not in run_markdown(run.model_copy(update={"contrast": None}), address="x")
 
 
 def test_a_huge_run_stays_short() -> None:

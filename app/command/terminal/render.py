@@ -13,7 +13,15 @@ from app.command.terminal.reading_text import PROBE_HINT, environment_lines, pro
 from app.intake.claim.claims import CheckKind
 from app.judging.cause import trace_verdict
 from app.judging.judgement import CheckResult, ComparisonResult, Verdict
-from app.runs.run_object.document import AttemptPart, ComparisonPart, DifferencePart, JobPart, RunDocument
+from app.judging.verdict.contrast import ContrastKind
+from app.runs.run_object.document import (
+    AttemptPart,
+    ComparisonPart,
+    ContrastPart,
+    DifferencePart,
+    JobPart,
+    RunDocument,
+)
 from app.runs.run_object.removal_part import removal_words, warning_words
 from app.targets.target import Target
 
@@ -312,10 +320,20 @@ def _notes(document: RunDocument) -> Iterator[str]:
         yield f"Isolation: {', '.join(levels)}. Node: {_few(dict.fromkeys(map(str, nodes)))}."
     yield from _effort(document, attempts)
     yield from _strength(document)
+    if document.contrast is not None and document.verdict is Verdict.REPRODUCED:
+        yield _contrast(document.contrast)
     # These lines come last, where a reader finds them after a long table.
     for title, labels in (("Not seen on", document.not_where), ("Seen on", document.where)):
         if labels:
             yield f"{title}: {_few(dict.fromkeys(labels), most=12)}."
+
+
+def _contrast(contrast: ContrastPart) -> str:
+    """The place of the run where the claimed check is not met."""
+    if contrast.target is None:
+        return "Contrast: none. Nothing that ran is free of it, so it may have another cause."
+    control = "the report's control, on " if contrast.kind is ContrastKind.CONTROL else ""
+    return f"Contrast: {control}{visible(contrast.target)}."
 
 
 def _strength(document: RunDocument) -> Iterator[str]:

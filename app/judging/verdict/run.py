@@ -11,6 +11,7 @@ from app.judging.cause.cause import CauseFinding, cause_of
 from app.judging.check.places import release_of, same_release, system_of, torch_of
 from app.judging.check.reach import MET_WHEN_OBSERVED, TWO_READINGS
 from app.judging.judgement import SIGHTINGS, CheckResult, Defect, Finding, JudgedCell, Scope, Verdict
+from app.judging.verdict.contrast import Contrast, contrast_of
 from app.judging.verdict.pairs import judge_pairs
 from worker.contract import Environment
 
@@ -35,6 +36,8 @@ class RunJudgement:
     scope_differs: tuple[str, ...] = ()
     where: tuple[str, ...] = ()
     not_where: tuple[str, ...] = ()
+    # Only for a verdict of REPRODUCED.
+    contrast: Contrast | None = None
     newest: str | None = None
     without_result: int = 0
     pairs: tuple[Finding, ...] = ()
@@ -56,6 +59,7 @@ def judge_run(reading: Reading, cells: Sequence[JudgedCell]) -> RunJudgement:
         verdict = Verdict.NO_RESULT
     where = tuple(dict.fromkeys(cell.target.label() for cell in done if cell.verdict in SIGHTINGS))
     not_where = tuple(dict.fromkeys(cell.target.label() for cell in done if cell.verdict in NOT_SEEN))
+    controls = [cell for cell in cells if cell.role is ScriptRole.CONTROL]
     finding = cause_of(reading.claim, reading.scripts, judged)
     scope, differs = _scope(verdict, reading, done)
     return RunJudgement(
@@ -68,6 +72,7 @@ def judge_run(reading: Reading, cells: Sequence[JudgedCell]) -> RunJudgement:
         scope_differs=differs,
         where=where,
         not_where=tuple(label for label in not_where if label not in where),
+        contrast=contrast_of(done, controls) if verdict is Verdict.REPRODUCED else None,
         newest=_newest(done),
         without_result=sum(cell.verdict in WITHOUT_RESULT for cell in done),
         pairs=pairs,

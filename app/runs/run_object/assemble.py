@@ -11,6 +11,7 @@ from app.judging.comparison.environments import environment_digest
 from app.judging.comparison.exactness import exact_value_text
 from app.judging.comparison.values import value_text
 from app.judging.judgement import DEVIATIONS, Finding, JobJudgement, JudgedCell, Verdict
+from app.judging.verdict.contrast import Contrast
 from app.judging.verdict.job import judge_job
 from app.judging.verdict.passage import lost_passage
 from app.judging.verdict.run import RunJudgement, judge_run
@@ -20,6 +21,7 @@ from app.runs.run_object.comparison_parts import ComparedPair, EvidenceAttempt, 
 from app.runs.run_object.contributed_names import without_foreign_words
 from app.runs.run_object.document import (
     AttemptPart,
+    ContrastPart,
     FindingPart,
     JobPart,
     ReportPart,
@@ -101,6 +103,7 @@ def _document(
         scope_differs=list(judgement.scope_differs),
         where=list(judgement.where),
         not_where=list(judgement.not_where),
+        contrast=_contrast(judgement.contrast),
         newest=judgement.newest,
         without_result=judgement.without_result,
         ask=list(reading.ask),
@@ -119,6 +122,10 @@ def _document(
         created_at=run.created_at,
         finished_at=run.finished_at,
     )
+
+
+def _contrast(contrast: Contrast | None) -> ContrastPart | None:
+    return None if contrast is None else ContrastPart(kind=contrast.kind, target=contrast.target)
 
 
 def _summary(run: RunFacts, reading: Reading, judgement: RunJudgement, decided: Sequence[JudgedCell]) -> str:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from app.intake.probe_output import ReportersProbe
 from app.intake.reading import Ask, ClaimSource, Need, Repair
 from app.judging.judgement import CheckResult, ComparisonResult, Defect, RateInterval, Scope, Verdict
+from app.judging.verdict.contrast import ContrastKind
 from app.runs.run_object.claim_part import ClaimPart, ExhibitPart
 from app.runs.run_object.maintainer_acts import Act, Overruling
 from app.runs.run_object.removal_part import RemovalPart
@@ -273,6 +274,16 @@ class OutdatedPart(Part):
     verdict: Verdict | None
 
 
+class ContrastPart(Part):
+    """A place of the run where the claimed check is not met: a target, or the control of the report.
+
+    With the kind `none` there is none, so what happens may have another cause than the report's.
+    """
+
+    kind: ContrastKind
+    target: str | None = None
+
+
 class RunDocument(Part):
     schema_version: Literal[1] = Field(default=1, serialization_alias="schema", validation_alias="schema")
     id: str
@@ -295,6 +306,8 @@ class RunDocument(Part):
     scope_differs: list[str] = Field(default_factory=list)
     where: list[str] = Field(default_factory=list)
     not_where: list[str] = Field(default_factory=list)
+    # Set for `reproduced`, as the verdict or so far.
+    contrast: ContrastPart | None = None
     newest: str | None = None
     without_result: int = 0
     ask: list[Ask] = Field(default_factory=list)

@@ -107,6 +107,7 @@ def _parts(
             "the contributor",
             lambda: "This run was contributed from another machine. It was judged here from its attempts.",
         )
+    yield "the contrast", lambda: _contrast(run)
     yield "the needs", lambda: ignored_needs_words(run.report.ignored_needs)
     yield "whether it is a bug", lambda: wording.defect_words(run)
     yield "the test of the cause", lambda: plain(wording.cause_test_words(run))
@@ -133,6 +134,11 @@ def _removal(run: RunDocument, removals: Sequence[RemovalPart]) -> str:
         lines.append(plain(removal_words(part), "A newer version lacks what an older one had."))
         lines += [f"The warning:\n\n{fence(_shorten(warning))}"] if warning else []
     return "\n\n".join(lines)
+
+
+def _contrast(run: RunDocument) -> str:
+    words, label = wording.contrast_words(run)
+    return f"{words} {_code(label)}." if label else words
 
 
 def _targets(run: RunDocument, grid: Grid | None) -> str:

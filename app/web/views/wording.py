@@ -6,12 +6,20 @@ from collections.abc import Sequence
 
 from app.judging.cause.cause import sentence
 from app.judging.judgement import DEVIATIONS, Defect, Scope, Verdict
+from app.judging.verdict.contrast import ContrastKind
 from app.judging.verdict.run import CAUSE_TESTS
 from app.runs.run_object.document import RunDocument
 from app.states import OPEN_STATES
 from app.web.views.runs import label_of
 
 NOT_DECIDED = "It happens. Whether it is a bug is not decided here."
+
+
+CONTRASTS = {
+    ContrastKind.TARGET: "Contrast: the same check is not met on",
+    ContrastKind.CONTROL: "Contrast: the report's control does not show it on",
+    ContrastKind.NONE: "Contrast: none. Nothing that ran is free of it, so it may have another cause.",
+}
 
 
 def headline(run: RunDocument, *, tried_more: bool = False) -> str:  # noqa: PLR0911 - one sentence a verdict
@@ -45,6 +53,13 @@ def headline(run: RunDocument, *, tried_more: bool = False) -> str:  # noqa: PLR
             return "No result. Something failed on our side; this says nothing about the report."
         case _:
             return "Nothing is decided yet." if run.state in OPEN_STATES else "Nothing was decided."
+
+
+def contrast_words(run: RunDocument) -> tuple[str, str]:
+    """The sentence about the contrast of a `reproduced`, and the label of its target; empty without them."""
+    if run.contrast is None or run.verdict is not Verdict.REPRODUCED:
+        return "", ""
+    return CONTRASTS[run.contrast.kind], run.contrast.target or ""
 
 
 def what_is_missing(run: RunDocument) -> str:

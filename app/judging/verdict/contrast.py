@@ -1,0 +1,65 @@
+"""The contrast of a `reproduced`: a place of the run where the same check is not met.
+
+A script can fail for another reason than the one in the report. That it does not fail somewhere speaks
+against that. Without a contrast the verdict is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from app.intake.reading import ScriptRole
+from app.judging.judgement import DifferentKind, JudgedCell, Verdict
+
+# Another value shows that the script came to its point. Another failure may come before it.
+_OTHER_VALUES = {DifferentKind.OTHER_VALUE, DifferentKind.NEAR_VALUE}
+
+
+class ContrastKind(StrEnum):
+    """The kinds of contrast."""
+
+    TARGET = "target"  # the same script on another target
+    CONTROL = "control"  # the script that the report gives as one that works
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """The contrast, and the label of its target; None without one."""
+
+    kind: ContrastKind
+    target: str | None = None
+
+
+def contrast_of(cells: Sequence[JudgedCell], controls: Sequence[JudgedCell]) -> Contrast:
+    """The strongest contrast among what the run has. `cells` are evidence about the claim."""
+    missing = [cell for cell in cells if cell.verdict is Verdict.NOT_REPRODUCED]
+    free = [cell for cell in controls if _is_free(cell)]
+    other = [cell for cell in cells if cell.verdict is Verdict.DIFFERENT and _shows_other_value(cell)]
+    for kind, candidates in (
+        (ContrastKind.TARGET, missing),
+        (ContrastKind.CONTROL, free),
+        (ContrastKind.TARGET, other),
+    ):
+        if candidates:
+            return Contrast(kind, candidates[0].target.label())
+    return Contrast(ContrastKind.NONE)
+
+
+def _is_free(cell: JudgedCell) -> bool:
+    """Whether a control ran without the bug. That is an observation without a reason."""
+    judgement = cell.judgement
+    return (
+        cell.role is ScriptRole.CONTROL
+        and judgement is not None
+        and judgement.verdict is Verdict.OBSERVED
+        and judgement.reason is None
+        and judgement.of > 0
+    )
+
+
+def _shows_other_value(cell: JudgedCell) -> bool:
+    reason = None if cell.judgement is None else cell.judgement.reason
+    return reason is not None and reason.code in _OTHER_VALUES
