@@ -14,7 +14,18 @@ from fastapi.staticfiles import StaticFiles
 from sqlalchemy import Engine
 from starlette.routing import BaseRoute
 
-from app.api import bisections, bundles, changes, comparisons, fleet, maintain, operations, reports, runs
+from app.api import (
+    bisections,
+    bundles,
+    changes,
+    comparisons,
+    explain,
+    fleet,
+    maintain,
+    operations,
+    reports,
+    runs,
+)
 from app.bounded.calls import set_limits, warm_up
 from app.http import problems
 from app.http.guards import Guards
@@ -54,7 +65,7 @@ def _routes() -> tuple[BaseRoute, ...]:
     None depends on settings, and building them takes a quarter of a second: all applications share them.
     """
     everything = APIRouter()
-    for area in (runs, bisections, bundles, comparisons, reports, changes, fleet, maintain):
+    for area in (runs, bisections, bundles, comparisons, reports, explain, changes, fleet, maintain):
         everything.include_router(area.router, prefix="/api/v1", dependencies=[Depends(refuse_unknown_query)])
     everything.include_router(operations.router)
     for router in PAGE_ROUTERS:

@@ -72,11 +72,34 @@ def reproduce(options: ReproduceOptions) -> int:
 
 def _reproduce(options: ReproduceOptions) -> int:
     settings = load_settings()
+    options, source, reading = _read(options, settings)
+    if options.dry_run:
+        return _show_plan(source, reading, options, settings)
+    answer, document = _run(options, source, reading, settings)
+    if options.as_json:
+        print_json(answer)
+    else:
+        render(document, output())
+    return status_of_run(
+        state=document.state, verdict=document.verdict, seen=document.seen, as_answer=options.exit_code
+    )
+
+
+def run_report(options: ReproduceOptions) -> RunDocument:
+    """Run the report here or on a server; the run at its end. Raises SamehereError."""
+    settings = load_settings()
+    options, source, reading = _read(options, settings)
+    with interruptible():
+        _, document = _run(options, source, reading, settings)
+    return document
+
+
+def _read(options: ReproduceOptions, settings: ServiceSettings) -> tuple[ReproduceOptions, Source, Reading]:
+    """The options, with the claim from wherever it came, and what is read from the file."""
     _check(options, settings)
     claim = given_claim_text(
         options.claim, options.claim_file, beside=options.file, most_bytes=settings.read_limits.report_bytes
     )
-    # From here on, the options have the claim, from wherever it came.
     options = replace(options, claim=claim, claim_file=None)
     source = read_source(options.file, form=options.form, most_bytes=settings.read_limits.most_bytes)
     reading = read(
@@ -87,24 +110,18 @@ def _reproduce(options: ReproduceOptions) -> int:
         limits=settings.read_limits,
         ignore_needs=tuple(map(NeedKind, options.ignore_needs)),
     )
-    if options.dry_run:
-        return _show_plan(source, reading, options, settings)
-    answer: dict[str, Any]
+    return options, source, reading
+
+
+def _run(
+    options: ReproduceOptions, source: Source, reading: Reading, settings: ServiceSettings
+) -> tuple[dict[str, Any], RunDocument]:
+    """Run it; the run at its end, as JSON data and as a document."""
     if options.server is not None:
         body = _submission(source, reading, options)
-        answer, document = run_on_server(
-            body, server=options.server, token=options.token, bundle=options.bundle
-        )
-    else:
-        document = _run_here(source, reading, options, settings)
-        answer = document.model_dump(mode="json", by_alias=True)
-    if options.as_json:
-        print_json(answer)
-    else:
-        render(document, output())
-    return status_of_run(
-        state=document.state, verdict=document.verdict, seen=document.seen, as_answer=options.exit_code
-    )
+        return run_on_server(body, server=options.server, token=options.token, bundle=options.bundle)
+    document = _run_here(source, reading, options, settings)
+    return document.model_dump(mode="json", by_alias=True), document
 
 
 def _show_plan(source: Source, reading: Reading, options: ReproduceOptions, settings: ServiceSettings) -> int:

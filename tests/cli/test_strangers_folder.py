@@ -33,6 +33,7 @@ NO_ID = "0" * 26
 # The words of every command, so that each gets as far as it can. SERVER: `--server` and the service's URL.
 COMMANDS: dict[str, list[str]] = {
     "reproduce": ["report.py", "--target", "cpu", "--repeats", "1", "--json"],
+    "explain": ["report.py", "--target", "cpu", "--json"],
     "bisect": ["report.py", "--json"],
     "read": ["report.py", "--json"],
     "probe": [],

@@ -11,6 +11,8 @@ from worker.contract.message import Message
 
 _Element = Number | Literal["inf", "-inf", "nan"]
 
+DtypeName = Annotated[str, StringConstraints(pattern=r"^torch\.[a-z0-9_]{1,20}$", max_length=30)]
+
 
 class TracedSide(Message):
     """The result of one operation on one device, compared with float64 on the same inputs.
@@ -40,7 +42,7 @@ class TracedOperation(Message):
 
     number: Count
     name: Annotated[str, StringConstraints(pattern=r"^aten::[a-z0-9_]{1,80}$", max_length=90)]
-    dtype: Annotated[str, StringConstraints(pattern=r"^torch\.[a-z0-9_]{1,20}$", max_length=30)]
+    dtype: DtypeName
     shape: Annotated[list[Count], Field(max_length=MOST_DIMENSIONS)] = Field(default_factory=list)
     inputs_agree: bool | None = None
     gap: Size | None = None
@@ -49,12 +51,115 @@ class TracedOperation(Message):
     sides: Annotated[list[TracedSide], Field(min_length=1, max_length=2)]
 
 
+OperationName = Annotated[
+    str, StringConstraints(pattern=r"^[a-zA-Z_][a-zA-Z0-9_]{0,40}::[a-zA-Z0-9_.]{1,80}$|^printing$|^the end$")
+]
+
+
+class ShownValue(Message):
+    """Something that a script shows, held against the float64 reference.
+
+    `name` is `print[k]` for the k-th printed tensor, `read[k]` for the k-th number that the script took out
+    of a tensor (`.item()`), or the name of a tensor at the end. `number` is the operation before it. The rest
+    are facts of the worst element: `error` is the absolute distance to the reference, `ulps` the same in
+    units in the last place of `dtype`. `uncertainty` is how far the reference moves if the values that the
+    script began with move by one unit, `rounding` how far if each step's result moves by up to one.
+    `relative` is the largest error over the largest number of the reference. `outside` counts the elements
+    that neither of both explains, `at` is the index of the worst one. A distance that is not finite is None.
+    """
+
+    name: Annotated[str, StringConstraints(pattern=r"^(?:print|read)\[[0-9]{1,9}\]$|^\w{1,80}$")]
+    number: Count
+    dtype: DtypeName
+    shape: Annotated[list[Count], Field(max_length=MOST_DIMENSIONS)] = Field(default_factory=list)
+    value: _Element
+    reference: _Element
+    error: Size | None = None
+    ulps: Size | None = None
+    relative: Size | None = None
+    uncertainty: Size | None = None
+    rounding: Size | None = None
+    outside: Count = 0
+    at: Count = 0
+
+
+class ComparedSide(Message):
+    """One side of a comparison, at the element where both are furthest apart; as in a ShownValue."""
+
+    dtype: DtypeName
+    value: _Element
+    reference: _Element
+    error: Size | None = None
+    ulps: Size | None = None
+    uncertainty: Size | None = None
+    rounding: Size | None = None
+
+
+class ComparedValues(Message):
+    """Two tensors of one shape that the script compared (`==`, `isclose`, `assert_close`).
+
+    `name` is `compared[k]`. `differing` counts unequal elements. `gap` is the largest distance between the
+    sides, `reference_gap` the distance of their references at that element, and `largest_reference_gap`
+    that of any element.
+    """
+
+    name: Annotated[str, StringConstraints(pattern=r"^compared\[[0-9]{1,9}\]$")]
+    number: Count
+    shape: Annotated[list[Count], Field(max_length=MOST_DIMENSIONS)] = Field(default_factory=list)
+    differing: Count = 0
+    gap: Size | None = None
+    reference_gap: Size | None = None
+    largest_reference_gap: Size | None = None
+    sides: Annotated[list[ComparedSide], Field(min_length=2, max_length=2)]
+
+
+class Restart(Message):
+    """An operation at which the reference began again from the script's own values."""
+
+    number: Count
+    name: OperationName
+    why: Literal[
+        "not in float64",
+        "an input changed out of sight",
+        "not an operation of torch",
+        "layout",
+        "several right answers",
+    ]
+
+
+class Decision(Message):
+    """An operation that gives truth values or integers, and gives `elements` other ones in float64."""
+
+    number: Count
+    name: OperationName
+    elements: Count
+
+
+class Shadow(Message):
+    """Values that a script shows, held against float64, which was computed beside it.
+
+    `stopped_at` is the operation at which `stopped_by`, a budget, ended it: what is shown later has no
+    reference. `seconds` is the time that it took. `omitted` counts further shown values.
+    """
+
+    values: Annotated[list[ShownValue], Field(max_length=100)] = Field(default_factory=list)
+    compared: Annotated[list[ComparedValues], Field(max_length=100)] = Field(default_factory=list)
+    omitted: Count = 0
+    restarts: Annotated[list[Restart], Field(max_length=10)] = Field(default_factory=list)
+    restart_count: Count = 0
+    decisions: Annotated[list[Decision], Field(max_length=10)] = Field(default_factory=list)
+    stopped_at: Count | None = None
+    stopped_by: Literal["bytes", "seconds"] | None = None
+    seconds: Size = 0.0
+
+
 class Trace(Message):
     """The torch operations of a script, compared with float64 by the harness.
 
     `pairs` counts operations that the CPU and a card both ran. `asked` counts those whose outputs differ and
     those without a pair; `answered` of them were compared with float64. `unexplained`, `unjudged` and
-    `reduced` count their sides. `whole` is False if operations were skipped for lack of space.
+    `reduced` count their sides. `whole` is False if operations were skipped for lack of space. `own` names
+    operations for which the script registers a kernel of its own. `shadow` is None where there was none.
     """
 
     operations_seen: Count
@@ -66,3 +171,5 @@ class Trace(Message):
     unjudged: Count = 0
     reduced: Count = 0
     operations: Annotated[list[TracedOperation], Field(max_length=30)] = Field(default_factory=list)
+    own: Annotated[list[OperationName], Field(max_length=20)] = Field(default_factory=list)
+    shadow: Shadow | None = None

@@ -86,6 +86,10 @@ the `trace` line, which `worker.contract.trace.Trace` describes field by field:
                         span: width of the neighbours' results;
                         worst: [result, reference] of the worst element, as float, "inf", "-inf" or "nan"
 
+The `trace` line also has `own`, the operations for which the script registers a kernel ("aten::cos"), and
+`shadow`, which `worker.contract.trace.Shadow` describes field by field. `shadow/shadow.py` has the table of
+shadows, `shadow/shadow_steps.py` follows the operations, `shadow/shown_values.py` compares what is shown.
+
 **Environment**, one JSON object on standard output: `probe.py` writes it, `worker.environment.capture` reads
 it. Text, number, bool or list of text by dotted name ("cpu.model", "gpu.0.memory_bytes"); what the system
 lacks is absent.
@@ -113,6 +117,10 @@ _LOADED_BY_THE_HARNESS = (
     "reference.py",
     "aids/warning_notes.py",
     "aids/fix.py",
+    "shadow/own_kernels.py",
+    "shadow/shadow.py",
+    "shadow/shadow_steps.py",
+    "shadow/shown_values.py",
 )
 _LOADED_BY_THE_PAUSED = ("hidden.py", "isolate.py", "tripwire.py", "watch.py")
 

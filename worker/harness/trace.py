@@ -2,8 +2,8 @@
 
 `watch.py` loads it in the script's process, after `import torch`, if the target has the setting `trace`. At
 the end it writes *questions* to a file and runs `rounding_check.py` on it: in that process no operation is
-patched, whatever the script did in its own. `worker/harness/__init__.py` describes questions, the answer and
-the `trace` line of the report.
+patched, whatever the script did in its own. Beside the script it computes a shadow in float64 (`shadow.py`).
+`worker/harness/__init__.py` describes questions, the answer and the `trace` line of the report.
 """
 
 import itertools
@@ -17,6 +17,7 @@ import threading
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+FOLDER = "/run/samehere/"
 ROUNDING_CHECK_PATH = "/run/samehere/rounding_check.py"
 # Stored now, before the script can replace them.
 RUN, LOADS, SAVE, TEMPORARY = subprocess.run, json.loads, torch.save, tempfile.NamedTemporaryFile
@@ -29,6 +30,7 @@ MOST_QUESTIONS = 2000
 QUESTION_BYTES = 128 << 20
 CHECK_SECONDS = 40.0
 ANSWER_BYTES = 64 << 10
+MOST_OWN = 20
 PLAIN = (torch.Tensor, torch.nn.Parameter)
 # These return their input, or numbers that nobody computed.
 MOVES = {
@@ -143,6 +145,8 @@ class Trace(TorchDispatchMode):
         self.seen = self.bytes = 0
         self.whole = True
         self.pid = os.getpid()
+        # These follow the operations in float64, and hold shown values against it. None without a shadow.
+        self.follower = self.shown = self.own = None
 
     def start(self):
         """Record in this thread, and in each thread that starts from now on."""
@@ -176,7 +180,16 @@ class Trace(TorchDispatchMode):
             operation = self.begin(func, types, args, kwargs)
         except Exception:
             self.whole = False
+        step = None
+        try:
+            if self.follower is not None:
+                self.own.look()
+                step = self.follower.before(self.seen, func, types, args, kwargs)
+        except Exception:
+            self.whole = False
         out = func(*args, **kwargs)
+        if step is not None:
+            self.follower.after(step, out)
         if operation is not None:
             try:
                 self.end(operation, out, args)
@@ -289,17 +302,64 @@ def ask(questions):
     return LOADS(answer)
 
 
-def start():
-    """Start to record. Returns the Trace."""
-    return Trace().start()
+def load(name, **names):
+    """A file of the harness as a module with these globals."""
+    module = type(sys)(name)
+    vars(module).update(names)
+    path = FOLDER + name + ".py"
+    with open(path, "rb") as file:
+        exec(compile(file.read(), path, "exec"), vars(module))  # noqa: S102
+    return module
+
+
+def start(printed=None):
+    """Start to record. Returns the Trace. `printed` captures what the script prints; None: nothing does."""
+    trace = Trace()
+    try:
+        trace.own = load("own_kernels").OwnKernels()
+        shadow = load("shadow")
+        table = shadow.Shadow()
+        trace.shown = load("shown_values", shadow=shadow).ShownValues(table)
+        trace.follower = load("shadow_steps", shadow=shadow).Follower(table, trace.shown)
+        if printed is not None:
+            trace.shown.watch_printing(printed, lambda: trace.seen)
+    except Exception:
+        # This version of torch lacks something that the shadow needs.
+        trace.follower = trace.shown = None
+    return trace.start()
 
 
 def message(trace):
     """The `trace` line of the report. It says `whole: False` if anything goes wrong here."""
+    facts = {"kind": "trace", "operations_seen": trace.seen, "pairs": 0, "asked": 0, "whole": False}
     try:
-        return check(trace)
+        if trace.follower is not None:
+            kinds = {(operation.name, operation.overload) for operation in trace.operations}
+            facts["own"] = trace.own.all_of(kinds)[:MOST_OWN]
+            facts["shadow"] = shadow_facts(trace)
+        facts.update(check(trace))
     except Exception:
-        return {"kind": "trace", "operations_seen": trace.seen, "pairs": 0, "asked": 0, "whole": False}
+        return facts
+    return facts
+
+
+def shadow_facts(trace):
+    """The `shadow` of the report's line."""
+    table = trace.follower.table
+    trace.shown.end(trace.seen)
+    values, compared, omitted = trace.shown.facts()
+    number, budget = table.stopped or (None, None)
+    return {
+        "restarts": table.restarts,
+        "restart_count": table.restart_count,
+        "decisions": table.decisions,
+        "stopped_at": number,
+        "stopped_by": budget,
+        "seconds": table.seconds,
+        "values": values,
+        "compared": compared,
+        "omitted": omitted,
+    }
 
 
 def check(trace):

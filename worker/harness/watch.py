@@ -344,7 +344,7 @@ class Watch:
                 self.channel.send({"kind": "torch", "flags": self.at_import})
                 self.watch_printing()
                 if "trace" in self.settings:
-                    self.trace = start("trace")
+                    self.trace = start("trace", self.printed)
         except Exception:
             return
 

@@ -1,4 +1,4 @@
-"""Commands about a report in a file: `reproduce`, `bisect`, `read` and `probe`."""
+"""Commands about a report in a file: `reproduce`, `explain`, `bisect`, `read` and `probe`."""
 
 from __future__ import annotations
 
@@ -119,6 +119,51 @@ def reproduce(
         exit_code=exit_code,
         machine=MachineOptions(isolation=isolation_of(isolation), wall_seconds=wall, memory_mib=memory),
         bundle=bundle,
+    )
+    raise typer.Exit(run(options))
+
+
+@reports.command(
+    epilog="Example: samehere explain script.py --json",
+    short_help="Explain the numbers of a script: defect or rounding, which side is right, where it begins.",
+)
+def explain(
+    file: File,
+    *,
+    form: As = None,
+    targets: Targets = None,
+    claim: Claim = None,
+    claim_file: ClaimFile = None,
+    server: Server = None,
+    token: ServiceToken = None,
+    isolation: Isolation = None,
+    wall: Wall = None,
+    memory: Memory = None,
+    json: Json = False,
+) -> None:
+    """Run a script with its operations held against float64, and print the dossier of its numbers.
+
+    No claim is needed. The dossier says which numbers are in question, which side is right and by how much,
+    where a distance begins and grows, the cause with its test, and what is not known. Without --target it
+    runs the preset `explain`; with --target, name the traced targets: cpu:trace=on.
+    Exit status: 0 a dossier, 2 bad input or option, 3 no result, 1 a fault of ours.
+    """
+    from app.command.explain.explain import explain as run
+    from app.command.machine_options import MachineOptions
+    from app.command.reproduce import ReproduceOptions
+    from app.targets.parse import parse_target
+    from app.targets.planning.run_request import RunRequest
+
+    options = ReproduceOptions(
+        file=file,
+        form=form_of(form),
+        run=RunRequest(targets=tuple(map(parse_target, targets or ())) or None),
+        claim=claim,
+        claim_file=claim_file,
+        as_json=json,
+        server=server,
+        token=token,
+        machine=MachineOptions(isolation=isolation_of(isolation), wall_seconds=wall, memory_mib=memory),
     )
     raise typer.Exit(run(options))
 

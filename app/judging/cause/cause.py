@@ -57,6 +57,8 @@ _SENTENCES = {
     "ill_conditioned": "The inputs amplify a difference that is only rounding. "
     "Neither side is more correct than the other.",
     "unexplained": "One operation is further from the exact result than rounding explains.",
+    "rounding_before_a_decision": "Rounding decides a comparison, an index or a step, "
+    "and the numbers follow the decision.",
 }
 _CAUSE_TESTS = frozenset({"trace", "fill", "fix", "seed"})
 # TF32 makes a gap of about a thousand roundings. Without it only a few are left.

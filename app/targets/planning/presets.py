@@ -38,6 +38,8 @@ class Preset:
 
 
 _ISA = ({"cpu-isa": "avx2"}, {"cpu-isa": "sse4.2"}, {"cpu-isa": "compatible"})
+# The preset of `samehere explain`.
+EXPLAIN = "explain"
 _DETERMINISM = ({"deterministic": "on"}, {"threads": "1"})
 
 PRESETS: dict[str, Preset] = {
@@ -71,6 +73,13 @@ PRESETS: dict[str, Preset] = {
             "For results that change from run to run.",
             settings=({}, *_DETERMINISM),
             repeats=10,
+        ),
+        Preset(
+            name=EXPLAIN,
+            summary="Like quick, and also with every operation of torch held against float64. "
+            "For the question whether a number is wrong or only rounded.",
+            settings=({}, {"trace": "on"}),
+            repeats=3,
         ),
         Preset(
             name="full",

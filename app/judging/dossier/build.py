@@ -1,0 +1,213 @@
+"""Builds the dossier of a run from its cells: the numbers in question, the questions, the cause, the gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app.judging.cause.cause import NOT_ANALYSED, sentence
+from app.judging.cause.trace_verdict import FAR_APART, cause_by_trace, first_difference
+from app.judging.dossier.defects import defect_of, order_of
+from app.judging.dossier.document import Dossier, DossierCell, NumberInQuestion, Right, cells_with_trace
+from app.judging.dossier.questions import own_operations, questions
+from app.judging.dossier.shown_numbers import numbers_in_question
+from app.judging.judgement import Defect
+from worker.contract.trace import Trace
+
+_DOUBLE = {"torch.float64", "torch.complex128"}
+_TESTS = {
+    "unexplained": "An operation was evaluated in float64 on its own inputs and on neighbours of these.",
+    "rounding": "Every operation and every shown value lies within what rounding allows.",
+    "ill_conditioned": "Moving the inputs by one ULP, or rounding each step, moves the reference as far.",
+    "reduced_precision": "The results are as exact as reduced factors allow, and not as exact as full ones.",
+    "rounding_before_a_decision": "A comparison, a step or an index is different in float64, "
+    "and a shown value with it.",
+}
+_MAINTAINERS = "Rounding meets an exact decision. Only the maintainers can say whether that may be so."
+
+
+def build_dossier(
+    cells: Sequence[DossierCell],
+    *,
+    cause: str | None = None,
+    compiles: bool = False,
+    report: str | None = None,
+    run: str | None = None,
+    title: str = "",
+) -> Dossier:
+    """The dossier. `cause` is the one that the run has already; a trace may show one that comes before it."""
+    with_trace = cells_with_trace(cells)
+    numbers, omitted = numbers_in_question(cells)
+    best_cause = _cause(with_trace, numbers, cause)
+    unknown = _unknown(with_trace, compiles=compiles)
+    defect = Defect.UNDECIDED if best_cause is None else defect_of(best_cause)
+    if defect is Defect.NO and unknown and best_cause in _TESTS:
+        # It is never "no" because something was not looked at.
+        defect = Defect.UNDECIDED
+    return Dossier(
+        report=report,
+        run=run,
+        title=title,
+        summary=_summary(with_trace, numbers, best_cause),
+        cells=[cell.label for cell in with_trace],
+        numbers=numbers,
+        numbers_omitted=omitted,
+        cause=best_cause,
+        cause_sentence=_cause_sentence(best_cause, with_trace),
+        cause_test=_TESTS.get(best_cause or "", ""),
+        defect=defect,
+        defect_sentence=_defect_sentence(best_cause, defect, unknown, with_trace),
+        questions=questions(cells, numbers, compiles=compiles),
+        unknown=unknown,
+    )
+
+
+def _cause(
+    cells: Sequence[DossierCell], numbers: Sequence[NumberInQuestion], known: str | None
+) -> str | None:
+    """The first cause, in the order of the table, of those that a test showed."""
+    causes = {cause for cell in cells if cell.trace is not None and (cause := cause_by_trace(cell.trace))}
+    shadow_cause = _cause_by_shadow(cells, numbers)
+    causes |= {cause for cause in (known, shadow_cause) if cause not in (None, NOT_ANALYSED)}
+    return min(causes, key=order_of, default=None)
+
+
+def _cause_by_shadow(cells: Sequence[DossierCell], numbers: Sequence[NumberInQuestion]) -> str | None:
+    """The cause by what is shown: None unless all was looked at, and each number lies within its bounds."""
+    traces = [cell.trace for cell in cells if cell.trace is not None]
+    if not traces or not numbers or any(trace.unexplained for trace in traces):
+        return None
+    decides = any(trace.shadow is not None and trace.shadow.decisions for trace in traces)
+    if decides and any(
+        number.right in (Right.NONE, Right.SOME) or _is_sensitive(number) for number in numbers
+    ):
+        return "rounding_before_a_decision"
+    if not all(is_whole(trace) for trace in traces) or any(
+        number.right is not Right.ALL for number in numbers
+    ):
+        return None
+    return "ill_conditioned" if any(map(_is_sensitive, numbers)) else "rounding"
+
+
+def is_whole(trace: Trace) -> bool:
+    """Whether every operation was seen and held against float64, and the shadow never began again."""
+    shadow = trace.shadow
+    return (
+        trace.whole
+        and trace.answered == trace.asked
+        and not trace.unjudged
+        and shadow is not None
+        and not shadow.restart_count
+        and shadow.stopped_at is None
+    )
+
+
+def _is_sensitive(number: NumberInQuestion) -> bool:
+    """Whether inputs moved by one ULP, or rounded steps, change the number itself visibly."""
+    for side in number.sides:
+        spread = max(side.uncertainty or 0.0, side.rounding or 0.0)
+        if isinstance(side.reference, float) and spread and spread >= FAR_APART * abs(side.reference):
+            # A difference that is nothing but rounding has no digits to lose.
+            return (
+                abs(side.reference) > 0 and side.error is not None and abs(side.reference) > side.error / 1e3
+            )
+    return False
+
+
+def _cause_sentence(cause: str | None, cells: Sequence[DossierCell]) -> str:
+    own = own_operations(cells)
+    wrong = {
+        operation.name
+        for cell in cells
+        if cell.trace is not None
+        for operation in cell.trace.operations
+        if any(side.explained is False for side in operation.sides)
+    }
+    if cause == "unexplained" and wrong and wrong <= set(own):
+        names = ", ".join(sorted(wrong))
+        return (
+            "One operation is further from the exact result than rounding explains. "
+            f"It is an implementation that the script registers for {names}, not torch's own."
+        )
+    return sentence(cause)
+
+
+def _defect_sentence(
+    cause: str | None, defect: Defect, unknown: Sequence[str], cells: Sequence[DossierCell]
+) -> str:
+    if cause is None:
+        return "No test showed a cause."
+    if defect is Defect.YES:
+        place = "the script's own implementation" if own_operations(cells) else "what computes the numbers"
+        return f"This is a defect of {place}." if cause == "unexplained" else "This is a defect."
+    if defect is Defect.NO:
+        return "This is not a defect."
+    if cause == "rounding_before_a_decision":
+        return _MAINTAINERS
+    return "Undecided: not everything was looked at." if unknown else "Undecided."
+
+
+def _summary(cells: Sequence[DossierCell], numbers: Sequence[NumberInQuestion], cause: str | None) -> str:
+    if not cells:
+        return "No cell of this run was traced, so nothing is known about its numbers."
+    if cause == "unexplained":
+        wrong = next(
+            (
+                first
+                for cell in cells
+                if cell.trace is not None
+                and cell.trace.unexplained
+                and (first := first_difference(cell.trace)) is not None
+            ),
+            None,
+        )
+        name = "An operation" if wrong is None else f"Operation {wrong.number}, {wrong.name},"
+        return f"{name} gives what rounding does not explain."
+    if not any(cell.trace is not None and cell.trace.operations_seen for cell in cells):
+        return "The script runs no operation of torch that computes numbers."
+    if not numbers:
+        return "Every number that the script shows and that could be checked is exact."
+    if cause is not None:
+        return sentence(cause)
+    return numbers[0].sentence
+
+
+def _unknown(cells: Sequence[DossierCell], *, compiles: bool) -> list[str]:
+    """The gaps: things that were not looked at, or can't be known."""
+    rows: list[str] = []
+    for cell in cells:
+        if cell.trace is not None:
+            rows += [f"{cell.label}: {gap}" for gap in _gaps(cell.trace)]
+    if compiles:
+        rows.append("The script asks for compilation, and traced scripts run without it.")
+    return rows
+
+
+def _gaps(trace: Trace) -> list[str]:
+    """The gaps of one trace, in sentences."""
+    rows: list[str] = []
+    if not trace.whole:
+        rows.append("Some operations were not recorded: too many or too large, or in a child process.")
+    if trace.answered < trace.asked:
+        rows.append(f"{trace.asked - trace.answered} operations were not held against float64: time was up.")
+    if trace.unjudged:
+        rows.append(
+            f"{trace.unjudged} results have no single right answer, or can't be evaluated in float64."
+        )
+    shadow = trace.shadow
+    if shadow is None:
+        return [*rows, "No reference was computed for what the script shows."]
+    if shadow.stopped_at is not None:
+        rows.append(
+            f"The reference stopped at operation {shadow.stopped_at}: no {shadow.stopped_by} were left."
+        )
+    rows += [
+        f"The reference restarted at operation {restart.number}, {restart.name}: {restart.why}."
+        for restart in shadow.restarts[:3]
+    ]
+    if shadow.restart_count > 3:
+        rows.append(f"The reference restarted {shadow.restart_count} times in all.")
+    if any(value.dtype in _DOUBLE for value in shadow.values):
+        rows.append("Some shown values are float64 themselves: only their uncertainty is known.")
+    if shadow.omitted:
+        rows.append(f"{shadow.omitted} further shown values were left out.")
+    return rows

@@ -1,0 +1,120 @@
+"""The dossier as data: `explain --json` prints it, and `GET /api/v1/reports/{id}/explain` answers it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from app.judging.judgement import Defect
+from worker.contract.trace import Trace
+
+DOSSIER_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DossierCell:
+    """The facts of a cell for the dossier: its target, its output, and its trace if it has one.
+
+    `attempts` counts the ended attempts, and `outputs` the different texts that they printed.
+    """
+
+    label: str
+    stdout: str = ""
+    attempts: int = 0
+    outputs: int = 0
+    settings: frozenset[str] = frozenset()
+    trace: Trace | None = None
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class Right(StrEnum):
+    """Which side of a number is right."""
+
+    ALL = "all"
+    SOME = "some"
+    NONE = "none"
+    UNKNOWN = "unknown"
+
+
+class NumberSide(_Part):
+    """One side of a number: a target, or one of two tensors that the script compares.
+
+    `error` is the absolute distance to the float64 `reference`, `ulps` the same in units in the last place
+    of `dtype`. `uncertainty` is how far the reference itself moves if the inputs move by one unit, `rounding`
+    how far it moves if each step is rounded. `explained`: whether these allow the error; null if unknown.
+    """
+
+    label: str
+    dtype: str
+    value: float | str
+    reference: float | str
+    error: float | None = None
+    ulps: float | None = None
+    uncertainty: float | None = None
+    rounding: float | None = None
+    explained: bool | None = None
+
+
+class NumberInQuestion(_Part):
+    """A number or tensor that the script shows. For a tensor, each side has its worst element.
+
+    `judgeable` is false if the reference was computed with a kernel that the script registers.
+    `lines` are the lines of the output that show it, as far as they are known. `gap` is the largest distance
+    between two sides, `reference_gap` the distance of their references there. `sentence` says which side is
+    right and by how much.
+    """
+
+    name: str
+    about: str
+    lines: list[int] = Field(default_factory=list)
+    shape: list[int] = Field(default_factory=list)
+    sides: list[NumberSide]
+    judgeable: bool = True
+    gap: float | None = None
+    reference_gap: float | None = None
+    right: Right = Right.UNKNOWN
+    sentence: str = ""
+
+
+class Question(_Part):
+    """One of the questions A to E. `answer`: null if there is none; `test`: how it was found."""
+
+    letter: str
+    asks: str
+    answer: str | None = None
+    test: str
+    facts: list[str] = Field(default_factory=list)
+
+
+class Dossier(_Part):
+    """All that is known about the numbers of a script. `cells` are the traced targets.
+
+    `cause` is null where no test showed one. `unknown` says what was not looked at, or can't be known.
+    """
+
+    version: int = DOSSIER_VERSION
+    report: str | None = None
+    run: str | None = None
+    title: str = ""
+    summary: str
+    cells: list[str] = Field(default_factory=list)
+    numbers: list[NumberInQuestion] = Field(default_factory=list)
+    numbers_omitted: int = 0
+    cause: str | None = None
+    cause_sentence: str = ""
+    cause_test: str = ""
+    defect: Defect = Defect.UNDECIDED
+    defect_sentence: str = ""
+    questions: list[Question] = Field(default_factory=list)
+    unknown: list[str] = Field(default_factory=list)
+
+
+def cells_with_trace(cells: Sequence[DossierCell]) -> list[DossierCell]:
+    """The cells with a trace."""
+    return [cell for cell in cells if cell.trace is not None]

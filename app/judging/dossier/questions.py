@@ -1,0 +1,164 @@
+"""The five questions of a dossier, A to E, each with its own test."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app.judging.cause.trace_verdict import amplifier, first_difference, trace_sentences
+from app.judging.dossier.document import DossierCell, NumberInQuestion, Question, Right, cells_with_trace
+from worker.contract.trace import Shadow, Trace
+
+_COMPILES = "No test compared compiled layers: traced scripts run without compilation."
+
+
+def questions(
+    cells: Sequence[DossierCell], numbers: Sequence[NumberInQuestion], *, compiles: bool
+) -> list[Question]:
+    """All five, in their order. `compiles`: whether the script asks for compilation."""
+    with_trace = cells_with_trace(cells)
+    return [
+        _varies(cells),
+        _right_side(with_trace, numbers),
+        _operation(with_trace),
+        Question(
+            letter="D",
+            asks="Which layer of the compiler?",
+            answer=None if compiles else "not compiled",
+            test=_COMPILES if compiles else "The script asks for no compilation.",
+        ),
+        _own(with_trace),
+    ]
+
+
+def _varies(cells: Sequence[DossierCell]) -> Question:
+    """A: repeats of one target, in processes of their own."""
+    repeated = [cell for cell in cells if cell.attempts > 1]
+    varying = [cell for cell in repeated if cell.outputs > 1]
+    facts = [
+        f"{cell.label}: {cell.attempts} attempts printed "
+        + (f"{cell.outputs} different outputs." if cell.outputs > 1 else "the same.")
+        for cell in varying or repeated[:3]
+    ]
+    return Question(
+        letter="A",
+        asks="Does it vary by itself?",
+        answer=None if not repeated else "yes" if varying else "no",
+        test="Outputs of repeats on one target, each in a process of its own."
+        if repeated
+        else "No target was run twice.",
+        facts=facts,
+    )
+
+
+def _right_side(cells: Sequence[DossierCell], numbers: Sequence[NumberInQuestion]) -> Question:
+    """B: what is shown, against the float64 shadow."""
+    shadows = [
+        cell.trace.shadow for cell in cells if cell.trace is not None and cell.trace.shadow is not None
+    ]
+    test = (
+        "Each value that the script shows, against float64 values computed beside the script from the same "
+        "inputs. The uncertainty of these: the same with inputs moved by one ULP and with each step rounded."
+    )
+    if not shadows:
+        return Question(letter="B", asks="Which side is right?", test="No reference was computed.")
+    rights = [number.right for number in numbers]
+    count = sum(len(shadow.values) + len(shadow.compared) for shadow in shadows)
+    if not count:
+        return Question(
+            letter="B",
+            asks="Which side is right?",
+            test=test,
+            facts=["The script shows no numbers of torch."],
+        )
+    answer = (
+        "one"
+        if Right.SOME in rights
+        else "neither"
+        if Right.NONE in rights
+        else None
+        if Right.UNKNOWN in rights
+        else "all within rounding"
+    )
+    facts = [f"{number.name}: {number.sentence}" for number in numbers[:3]]
+    facts += [fact for shadow in shadows for fact in _decisions(shadow)]
+    return Question(letter="B", asks="Which side is right?", answer=answer, test=test, facts=facts[:8])
+
+
+def _decisions(shadow: Shadow) -> list[str]:
+    return [
+        f"Operation {decision.number}, {decision.name}, decides differently in float64 for "
+        f"{_count(decision.elements, 'element')}."
+        for decision in shadow.decisions[:2]
+    ]
+
+
+def _operation(cells: Sequence[DossierCell]) -> Question:
+    """C: every operation, or those whose outputs differ, against float64 in a clean process."""
+    asks = "Which operation?"
+    traces = [cell.trace for cell in cells if cell.trace is not None]
+    if not traces:
+        return Question(letter="C", asks=asks, test="No operation was traced.")
+    facts = [
+        f"{cell.label}: {sentence}"
+        for cell in cells
+        if cell.trace is not None
+        for sentence in trace_sentences(cell.trace)
+    ]
+    return Question(
+        letter="C",
+        asks=asks,
+        answer=_operation_named(traces),
+        test="Operations against float64 on their own inputs and on sixteen neighbours of these, "
+        "in a process in which the script has replaced nothing.",
+        facts=facts[:12],
+    )
+
+
+def _operation_named(traces: Sequence[Trace]) -> str | None:
+    """The operation that explains what was seen: the wrong one, else the amplifying one, else the first."""
+    for trace in traces:
+        if trace.unexplained and (wrong := first_difference(trace)) is not None:
+            return wrong.name
+    for trace in traces:
+        if (grows := amplifier(trace)) is not None:
+            return grows.name
+    for trace in traces:
+        if (first := first_difference(trace)) is not None:
+            return first.name
+    return None
+
+
+def _own(cells: Sequence[DossierCell]) -> Question:
+    """E: kernels that the script registers."""
+    asks = "Is it the script's own implementation?"
+    if not cells:
+        return Question(letter="E", asks=asks, test="No operation was traced.")
+    own = own_operations(cells)
+    foreign = sorted(
+        {
+            restart.name
+            for cell in cells
+            if cell.trace is not None and cell.trace.shadow is not None
+            for restart in cell.trace.shadow.restarts
+            if restart.why == "not an operation of torch"
+        }
+    )
+    facts = [f"The script registers an implementation of its own for {name}." for name in own]
+    facts += [f"The script calls {name}, which is not an operation of torch." for name in foreign]
+    return Question(
+        letter="E",
+        asks=asks,
+        answer="yes" if own else "partly" if foreign else "no",
+        test="The kernels that Python code registered with torch while the script ran, and operations that "
+        "torch does not have.",
+        facts=facts,
+    )
+
+
+def own_operations(cells: Sequence[DossierCell]) -> list[str]:
+    """The operations for which the script registers a kernel."""
+    return sorted({name for cell in cells if cell.trace is not None for name in cell.trace.own})
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

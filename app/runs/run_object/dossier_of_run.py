@@ -1,0 +1,51 @@
+"""The dossier of a run: what its traced cells show about the numbers of its script."""
+
+from __future__ import annotations
+
+import re
+
+from app.judging.dossier.build import build_dossier
+from app.judging.dossier.document import Dossier, DossierCell
+from app.runs.run_object.document import JobPart, RunDocument
+from worker.contract import AttemptKind, Outcome
+
+_COMPILES = re.compile(r"\btorch\s*\.\s*(?:compile|jit)\b|\.compile\(")
+
+
+def has_trace(run: RunDocument) -> bool:
+    """Whether a cell of the run was traced."""
+    return any(job.trace is not None for job in run.jobs)
+
+
+def dossier_of_run(run: RunDocument) -> Dossier:
+    """The dossier. With several scripts it is about the first one that was traced."""
+    script = next((job.script for job in run.jobs if job.trace is not None), None)
+    jobs = [job for job in run.jobs if script in (None, job.script)]
+    text = next((part.script for part in run.report.scripts if part.digest == script), "")
+    return build_dossier(
+        [_cell(job) for job in jobs],
+        cause=run.cause,
+        compiles=_COMPILES.search(text) is not None,
+        report=run.report.id,
+        run=run.id,
+        title=run.report.title,
+    )
+
+
+def _cell(job: JobPart) -> DossierCell:
+    """The cell with the attempts that ended by themselves, except previews."""
+    ended = [
+        attempt
+        for attempt in job.attempts
+        if attempt.outcome is Outcome.COMPLETED
+        and attempt.kind is not AttemptKind.PREVIEW
+        and attempt.counted
+    ]
+    return DossierCell(
+        label=job.target.label,
+        stdout=ended[0].stdout if ended else "",
+        attempts=len(ended),
+        outputs=len({attempt.stdout for attempt in ended}),
+        settings=frozenset(job.target.settings),
+        trace=job.trace,
+    )

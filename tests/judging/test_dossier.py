@@ -1,0 +1,154 @@
+"""Dossiers: which side is right by the float64 reference, the cause, and what was not looked at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from app.judging.dossier.build import build_dossier
+from app.judging.dossier.document import Dossier, DossierCell, Right
+from app.judging.dossier.markdown import dossier_markdown
+from worker.contract.trace import Trace
+
+CPU, CUDA = "cpu@torch-2.13-cpu:trace=on", "cuda@torch-2.13-cu130:trace=on"
+WHOLE: dict[str, Any] = {"operations_seen": 9, "pairs": 0, "asked": 9, "answered": 9, "whole": True}
+UNIT = 2.0**-23
+
+
+def value(name: str = "read[0]", **facts: Any) -> dict[str, Any]:
+    base = {"number": 3, "dtype": "torch.float32", "value": 1.0, "reference": 1.0, "error": 0.0, "ulps": 0.0}
+    return {"name": name, **base, "uncertainty": UNIT, "rounding": UNIT, **facts}
+
+
+def off_by(ulps: float, **facts: Any) -> dict[str, Any]:
+    error = ulps * UNIT
+    return value(value=1.0 + error, error=error, ulps=ulps, **facts)
+
+
+def cell(
+    label: str, *values: dict[str, Any], stdout: str = "", shadow: Any = None, **facts: Any
+) -> DossierCell:
+    trace = {**WHOLE, "shadow": {"values": list(values), **(shadow or {})}, **facts}
+    return DossierCell(label=label, stdout=stdout, attempts=1, outputs=1, trace=Trace.model_validate(trace))
+
+
+def compared(left: float, right: float, exact: tuple[float, float], rounding: float) -> dict[str, Any]:
+    sides = [
+        {
+            "dtype": "torch.float32", "value": plain, "reference": reference, "error": abs(plain - reference),
+            "ulps": abs(plain - reference) / UNIT, "uncertainty": UNIT, "rounding": rounding,
+        }
+        for plain, reference in zip((left, right), exact, strict=True)
+    ]  # fmt: skip
+    gaps = {"gap": abs(left - right), "reference_gap": abs(exact[0] - exact[1])}
+    return {"name": "compared[0]", "number": 5, "differing": 1, **gaps, "sides": sides}
+
+
+def answers(dossier: Dossier) -> dict[str, str | None]:
+    return {question.letter: question.answer for question in dossier.questions}
+
+
+def test_the_side_within_rounding_is_right_and_the_other_one_is_named_with_its_distance() -> None:
+    dossier = build_dossier([cell(CPU, off_by(2)), cell(CUDA, off_by(4000, outside=1))])
+    (number,) = dossier.numbers
+    assert number.right is Right.SOME
+    assert number.sentence.startswith(f"Nearer to float64: {CPU} (2 ULP of float32")
+    assert f"{CUDA} is 4e+03 ULP of float32" in number.sentence
+    assert (dossier.cause, dossier.defect, answers(dossier)["B"]) == (None, "undecided", "one")
+
+
+def test_all_within_rounding_is_no_defect_only_if_everything_was_looked_at() -> None:
+    seen = off_by(2)
+    assert (build_dossier([cell(CPU, seen)]).cause, build_dossier([cell(CPU, seen)]).defect) == (
+        "rounding",
+        "no",
+    )
+    gaps: list[dict[str, Any]] = [
+        {"whole": False},
+        {"answered": 8},
+        {"unjudged": 1},
+        {"shadow": {"stopped_at": 4, "stopped_by": "seconds"}},
+        {"shadow": {"restart_count": 1, "restarts": [{"number": 2, "name": "mine::op", "why": "layout"}]}},
+    ]
+    for gap in gaps:
+        dossier = build_dossier([cell(CPU, seen, **gap)])
+        assert (dossier.cause, dossier.defect) == (None, "undecided"), gap
+        assert dossier.unknown, gap
+
+
+def test_a_cause_of_the_run_is_never_a_no_beside_what_was_not_looked_at() -> None:
+    dossier = build_dossier([cell(CPU, off_by(2), whole=False)], cause="rounding")
+    assert (dossier.cause, dossier.defect) == ("rounding", "undecided")
+
+
+def test_what_the_inputs_last_digit_moves_is_ill_conditioned() -> None:
+    dossier = build_dossier([cell(CPU, off_by(3e6, uncertainty=0.5))])
+    assert (dossier.cause, dossier.defect) == ("ill_conditioned", "no")
+
+
+def test_a_wrong_operation_comes_before_all_and_the_scripts_own_is_not_called_torchs() -> None:
+    side = {"side": "cpu", "explained": False, "error": 1.0, "worst": [1.0, 0.0]}
+    wrong = {"number": 1, "name": "aten::cos", "dtype": "torch.float32", "sides": [side]}
+    facts: dict[str, Any] = {"unexplained": 1, "operations": [wrong]}
+    torchs = build_dossier([cell(CPU, off_by(2), **facts)])
+    assert (torchs.cause, torchs.defect, answers(torchs)["C"], answers(torchs)["E"]) == (
+        *("unexplained", "yes"),
+        *("aten::cos", "no"),
+    )
+    own = build_dossier([cell(CPU, off_by(2), own=["aten::cos"], **facts)])
+    assert answers(own)["E"] == "yes"
+    assert "an implementation that the script registers for aten::cos, not torch's own" in own.cause_sentence
+    # Its reference was computed with the same kernel.
+    assert own.numbers[0].right is Right.UNKNOWN
+
+
+def test_two_formulas_that_agree_in_float64_differ_by_rounding() -> None:
+    naive = cell(CPU, shadow={"compared": [compared(1.0625, 0.98656559, (0.9865654, 0.9865654), 0.14)]})
+    (number,) = build_dossier([naive]).numbers
+    assert (number.right, [side.explained for side in number.sides]) == (Right.ALL, [True, True])
+    assert "in float64. Both are within what rounding allows" in number.sentence
+    other = cell(CPU, shadow={"compared": [compared(2.0, 1.0, (2.0, 1.0), UNIT)]})
+    assert "they are not the same formula" in build_dossier([other]).numbers[0].sentence
+
+
+def test_rounding_that_meets_a_decision_is_for_the_maintainers() -> None:
+    decision = {"decisions": [{"number": 4, "name": "aten::floor", "elements": 1}]}
+    dossier = build_dossier([cell(CPU, off_by(1e6, outside=1), shadow=decision)])
+    assert (dossier.cause, dossier.defect) == ("rounding_before_a_decision", "undecided")
+
+
+def test_the_line_that_shows_a_number_is_found_by_its_printed_digits() -> None:
+    shown = value(value=0.98656559, reference=0.98656540, error=1.9e-7, ulps=3.2)
+    dossier = build_dossier([cell(CPU, shown, stdout="begin\nloss 0.9866\n1 2\n")])
+    assert dossier.numbers[0].lines == [2]
+
+
+def test_repeats_that_print_other_texts_vary() -> None:
+    plain = DossierCell(label="cpu", attempts=3, outputs=2)
+    dossier = build_dossier([plain, cell(CPU, value())])
+    assert answers(dossier)["A"] == "yes"
+    assert dossier.numbers == []
+    assert "exact" in dossier.summary
+
+
+@pytest.mark.parametrize("cells", [[], [DossierCell(label="cpu", attempts=1, outputs=1)]])
+def test_without_a_trace_nothing_is_known(cells: list[DossierCell]) -> None:
+    dossier = build_dossier(cells)
+    assert (dossier.cause, dossier.defect) == (None, "undecided")
+    assert "nothing is known" in dossier.summary
+
+
+def test_overflow_is_said_as_such() -> None:
+    shown = value(value="inf", reference=3e8, error=None, ulps=None, dtype="torch.float16")
+    (number,) = build_dossier([cell(CPU, shown)]).numbers
+    assert "beyond the range of the type" in number.sentence
+    assert "inf for 300000000.0" in number.sentence
+
+
+def test_the_markdown_has_the_same_facts() -> None:
+    dossier = build_dossier([cell(CPU, off_by(2)), cell(CUDA, off_by(4000, outside=1))])
+    text = dossier_markdown(dossier, address="http://here")
+    assert f"| `read[0]` | `{CPU}` | 1.00000024 | 1 | 2 of float32 |" in text
+    assert all(f"{letter}. " in text for letter in "ABCDE")
+    assert text.endswith("The whole dossier: http://here\n")

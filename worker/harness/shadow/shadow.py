@@ -1,0 +1,275 @@
+"""Computes beside a script, in float64, what its tensors would hold without rounding.
+
+The script itself runs as it is: it sees its own tensors only. `shadow_steps.py` follows its operations. A
+table here holds, for each storage, shadows of its elements:
+
+- one in float64, the *reference*;
+- two for which each value that the script began with was moved by one unit in the last place (ULP);
+- two for which each step's result was moved at random by up to one ULP of the script's dtype.
+
+Views need no step of their own, since they share a storage. Whatever is written to a storage out of sight
+(through numpy, or by a kernel that torch doesn't know) differs from the copy that the table has, element by
+element, and its shadows restart from the script's value. Integers and bools are the script's own.
+"""
+
+import os
+import threading
+import time
+
+import torch
+
+# One of these limits ends the shadow, never the script.
+SHADOW_BYTES = 256 << 20
+SHADOW_SECONDS = 20.0
+REFERENCE, MOVED, ROUNDED = 0, (1, 2), (3, 4)
+COPIES = 5
+# Operations between two removals of what the script has freed.
+SWEEP_AFTER = 64
+MOST_RESTARTS = 10
+REAL = {torch.complex64: torch.float32, torch.complex128: torch.float64}
+WIDE = {
+    **dict.fromkeys((torch.float16, torch.bfloat16, torch.float32, torch.float64), torch.float64),
+    **dict.fromkeys((torch.complex64, torch.complex128), torch.complex128),
+}
+# Kernels for low precision only, and what computes the same in float64.
+FALLBACKS = {
+    "_scaled_dot_product_flash_attention",
+    "_scaled_dot_product_efficient_attention",
+    "_scaled_dot_product_cudnn_attention",
+}
+# Arguments that are written to although the schema doesn't say so.
+WRITTEN = {"running_mean", "running_var"}
+
+
+class FullError(Exception):
+    """A budget is used up; the first argument names it: "bytes" or "seconds"."""
+
+
+def tensors_of(values):
+    """Yield all tensors in nested lists and tuples."""
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            for tensor in tensors_of(value):
+                yield tensor
+
+
+def is_number(tensor):
+    """Whether the elements are floating-point or complex, of a dtype that has a shadow."""
+    return tensor.dtype in WIDE
+
+
+def is_dense(tensor):
+    """Whether the elements lie in memory one by one, on a device that computes."""
+    return (
+        tensor.layout is torch.strided
+        and not tensor.is_nested
+        and not tensor.is_quantized
+        and tensor.device.type in ("cpu", "cuda")
+    )
+
+
+def storage_of(tensor):
+    """The storage, untyped."""
+    return tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()._untyped()
+
+
+def flat(tensor):
+    """All elements of the tensor's storage, as a flat tensor of its real dtype that shares the memory."""
+    empty = torch.empty(0, dtype=REAL.get(tensor.dtype, tensor.dtype), device=tensor.device)
+    return empty.set_(storage_of(tensor))
+
+
+def region(elements, tensor):
+    """The part of a flat tensor that lies as the tensor in its storage, complex numbers as pairs."""
+    shape, strides, at = list(tensor.shape), list(tensor.stride()), tensor.storage_offset()
+    if tensor.is_complex():
+        shape, strides, at = [*shape, 2], [*(2 * stride for stride in strides), 1], 2 * at
+    return elements.as_strided(shape, strides, at)
+
+
+def shadow_view(elements, tensor):
+    """The part of a shadow that stands for the tensor, in float64 or complex128."""
+    view = region(elements, tensor)
+    if tensor.is_complex():
+        view = torch.view_as_complex(view)
+        view = view.conj() if tensor.is_conj() else view
+    return torch._neg_view(view) if tensor.is_neg() else view
+
+
+def real_parts(tensor):
+    """The tensor itself, or a complex tensor's parts along a last axis of 2."""
+    if tensor.is_complex():
+        return torch.view_as_real(tensor.resolve_conj().resolve_neg())
+    return tensor.resolve_neg()
+
+
+def bits(tensor):
+    """The elements' bits as integers, so that NaN compare, too."""
+    kinds = {2: torch.int16, 4: torch.int32, 8: torch.int64}
+    return tensor.view(kinds[tensor.element_size()])
+
+
+def unit_of(values, dtype):
+    """The distance to the next number of a dtype, for float64 values; NaN where a value is not finite."""
+    limits = torch.finfo(REAL.get(dtype, dtype))
+    exponents = torch.frexp(values)[1]
+    units = torch.ldexp(torch.full_like(values, limits.eps / 2), exponents.to(values.dtype))
+    return torch.where(torch.isfinite(values), units.clamp(min=limits.tiny * limits.eps), values * 0)
+
+
+class Entry:
+    """The shadows of one storage. `plain`: the elements that they stand for; `origin` keeps its name."""
+
+    def __init__(self, origin, plain, copies):
+        self.origin, self.plain, self.copies = origin, plain, copies
+
+    def bytes(self):
+        """The memory that the entry takes."""
+        return self.plain.numel() * (self.plain.element_size() + 8 * len(self.copies))
+
+
+class Step:
+    """One operation under way. `shadow_steps.py` adds the shadows of its inputs."""
+
+    def __init__(self, number, func, args, kwargs, kind):
+        self.number, self.func, self.args, self.kwargs, self.kind = number, func, args, kwargs, kind
+        self.name = func._schema.name
+
+
+class Shadow:
+    """The table of shadows.
+
+    `restarts`: where the reference began again. `decisions`: comparisons and casts that float64 would answer
+    differently. `stopped`: (operation, budget), or None.
+    """
+
+    def __init__(self):
+        self.lock, self.pid = threading.RLock(), os.getpid()
+        self.table = {}
+        self.restarts, self.restart_count = [], 0
+        self.decisions, self.decision_count = [], 0
+        self.stopped = None
+        self.bytes = self.since_sweep = 0
+        self.seconds = 0.0
+        self.generators = {}
+
+    def run(self, number, name, action, *arguments):
+        """The action's result; None if it fails, which is a restart, or if a budget is used up."""
+        if self.stopped is not None or os.getpid() != self.pid:
+            return None
+        began = time.monotonic()
+        with self.lock:
+            try:
+                with torch.no_grad(), torch.inference_mode(False):
+                    return action(*arguments)
+            except FullError as full:
+                self.stop(number, str(full))
+            except Exception:
+                self.restart(number, name, "not in float64")
+            finally:
+                self.seconds += time.monotonic() - began
+                if self.seconds > SHADOW_SECONDS and self.stopped is None:
+                    self.stop(number, "seconds")
+        return None
+
+    def stop(self, number, budget):
+        """End the shadow, and free its memory. Values that were shown before keep their reference."""
+        self.stopped = (number, budget)
+        self.table.clear()
+
+    def restart(self, number, name, why):
+        """Note that the reference begins again at an operation."""
+        self.restart_count += 1
+        if len(self.restarts) < MOST_RESTARTS:
+            self.restarts.append({"number": number, "name": name, "why": why})
+
+    def generator(self, device):
+        """Our own random numbers on a device: the script's draws stay as they are."""
+        if device not in self.generators:
+            self.generators[device] = torch.Generator(device).manual_seed(0)
+        return self.generators[device]
+
+    def move(self, values, dtype):
+        """Float64 values moved by one unit of the dtype, up or down; zeros and what is not finite stay."""
+        up = torch.rand(values.shape, generator=self.generator(values.device), device=values.device) < 0.5
+        unit = unit_of(values, dtype)
+        return torch.where(
+            torch.isfinite(values) & (values != 0), values + torch.where(up, unit, -unit), values
+        )
+
+    def add_rounding(self, values, sizes, dtype):
+        """The values, each moved at random by up to one rounding of a number of this size in the dtype."""
+        part = torch.rand(
+            values.shape, generator=self.generator(values.device), device=values.device, dtype=sizes.dtype
+        )
+        return values + sizes * torch.finfo(REAL.get(dtype, dtype)).eps * (2 * part - 1)
+
+    def sweep(self):
+        """Remove storages that the script has freed."""
+        self.since_sweep = 0
+        for key in [key for key, entry in self.table.items() if entry.origin.expired()]:
+            del self.table[key]
+        self.bytes = sum(entry.bytes() for entry in self.table.values())
+
+    def make_room(self, elements, itemsize):
+        """Raise FullError if so many more elements do not fit."""
+        needed = elements * (itemsize + 8 * COPIES)
+        if self.bytes + needed > SHADOW_BYTES:
+            self.sweep()
+        if self.bytes + needed > SHADOW_BYTES:
+            raise FullError("bytes")
+        self.bytes += needed
+
+    def begin(self, tensor):
+        """The Entry of a storage that is seen for the first time: its shadows are the script's values."""
+        plain = flat(tensor)
+        self.make_room(plain.numel(), plain.element_size())
+        wide = plain.double()
+        copies = [wide, *(self.move(wide, plain.dtype) for _ in MOVED), *(wide.clone() for _ in ROUNDED)]
+        return self.put(tensor, plain.clone(), copies)
+
+    def put(self, tensor, plain, copies):
+        """Store the shadows of a tensor's storage."""
+        from torch.multiprocessing.reductions import StorageWeakRef
+
+        storage = storage_of(tensor)
+        entry = Entry(StorageWeakRef(storage), plain, copies)
+        self.table[storage._cdata] = entry
+        return entry
+
+    def entry(self, tensor, *, step=None):
+        """The Entry of a tensor's storage. Elements that changed out of sight start again."""
+        entry = self.table.get(storage_of(tensor)._cdata)
+        present = flat(tensor)
+        if entry is None or entry.origin.expired() or not same_kind(entry.plain, present):
+            return self.begin(tensor)
+        before, now = region(entry.plain, tensor), region(present, tensor)
+        if torch.equal(bits(before), bits(now)):
+            return entry
+        if step is not None:
+            self.restart(step.number, step.name, "an input changed out of sight")
+        stays = bits(before) == bits(now)
+        wide = now.double()
+        for at, elements in enumerate(entry.copies):
+            fresh = self.move(wide, now.dtype) if at in MOVED else wide
+            part = region(elements, tensor)
+            part.copy_(torch.where(stays, part, fresh))
+        before.copy_(now)
+        return entry
+
+    def views(self, tensor, **how):
+        """The shadows of a tensor, one for each copy."""
+        return [shadow_view(elements, tensor) for elements in self.entry(tensor, **how).copies]
+
+    def forget(self, tensors):
+        """Drop the shadows of these tensors' storages: they restart at their next use."""
+        for tensor in tensors:
+            if is_dense(tensor):
+                self.table.pop(storage_of(tensor)._cdata, None)
+
+
+def same_kind(one, other):
+    """Whether both flat tensors have the same dtype and length, and are on one device."""
+    return one.dtype == other.dtype and one.numel() == other.numel() and one.device == other.device

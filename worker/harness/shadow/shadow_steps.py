@@ -1,0 +1,313 @@
+"""Follows a script's operations with their shadows. `trace.py` loads it, with `shadow` among its globals."""
+
+import math
+
+import torch
+
+shadow = globals()["shadow"]
+tensors_of, is_number = shadow.tensors_of, shadow.is_number
+
+# These give one of their inputs' numbers, or a sign of it: nothing is rounded.
+EXACT = {
+    "clone", "copy_", "cat", "stack", "index", "index_select", "gather", "where", "neg", "abs", "relu", "max",
+    "min", "amax", "amin", "maximum", "minimum", "sort", "topk", "flip", "roll", "constant_pad_nd",
+    "slice_scatter", "select_backward", "slice_backward", "repeat", "tril", "triu", "masked_fill",
+    "embedding",
+    "fill", "zero", "sign", "sgn", "clamp", "clamp_min", "clamp_max", "threshold_backward", "alias", "detach",
+    "_unsafe_view", "lift_fresh", "masked_select", "scatter", "index_fill", "max_pool2d_with_indices",
+    "native_dropout", "expand", "ones_like", "zeros_like", "full_like", "new_zeros", "new_ones", "new_full",
+}  # fmt: skip
+# Equality of rounded numbers says nothing about a decision.
+EQUALITIES = {"eq", "ne", "equal"}
+# Their outputs hold no numbers yet, or numbers that nobody computed: their shadows begin at the first use.
+EMPTY = {"empty_like", "new_empty", "new_empty_strided", "set_", "resize_", "_resize_output_"}
+# The outputs that have one right answer each: signs and orders are free in the others, or they go with the
+# script's pivots.
+UNIQUE = {
+    "_linalg_eigh": (0,), "_linalg_svd": (1,), "svd": (1,), "linalg_qr": (), "linalg_eig": (), "geqrf": (),
+    "linalg_lu": (), "linalg_lu_factor_ex": (), "linalg_householder_product": (), "ormqr": (),
+    "_linalg_solve_ex": (0,), "_linalg_slogdet": (0, 1), "_linalg_det": (0,), "linalg_lstsq": (0,),
+}  # fmt: skip
+# Only their backward operations take the other outputs.
+FOR_BACKWARD = {"_linalg_solve_ex", "_linalg_slogdet", "_linalg_det"}
+# A small change of the input may change the result by a step of this size; None: of the divisor's size.
+JUMPS = {
+    **dict.fromkeys(("floor", "ceil", "round", "trunc", "sign", "sgn", "heaviside", "floor_divide"), 0.5),
+    **dict.fromkeys(("remainder", "fmod"), None),
+}
+# These round by the largest element of the result, and running sums by many roundings.
+BY_THE_LARGEST = ("linalg_", "fft_", "cholesky", "triangular_solve", "lu_", "svd", "inverse")
+# Sums whose terms may cancel: they round by the sum of the absolute terms.
+SUMS = {
+    "sum", "mean", "mm", "addmm", "bmm", "baddbmm", "mv", "addmv", "dot", "vdot", "convolution", "cumsum",
+    "convolution_backward", "index_add", "scatter_add", "logcumsumexp", "embedding_dense_backward",
+    "_embedding_bag", "addbmm", "addr", "linear", "trace", "avg_pool2d", "_adaptive_avg_pool2d",
+}  # fmt: skip
+ABSOLUTE = shadow.COPIES
+RUNNING = ("cumsum", "cumprod", "logcumsumexp")
+MOST_DECISIONS = 5
+# The most operations from `isclose`'s first comparison to its last.
+CLOSENESS_STEPS = 12
+
+
+class Kind:
+    """The kind of an operation: `name` is its base name, `written` lists the arguments that it writes to."""
+
+    def __init__(self, func):
+        schema = func._schema
+        space, _, name = schema.name.partition("::")
+        self.name = name
+        self.foreign = space != "aten"
+        self.draws = torch.Tag.nondeterministic_seeded in func.tags and name not in shadow.FALLBACKS
+        self.may_alias = any(
+            out.alias_info is not None and not out.alias_info.is_write for out in schema.returns
+        )
+        # In inference mode, operations that are made of others arrive whole: `to` may give new numbers.
+        self.is_view = self.may_alias and not is_composite(schema)
+        self.written = [
+            (at, argument.name)
+            for at, argument in enumerate(schema.arguments)
+            if (argument.alias_info is not None and argument.alias_info.is_write)
+            or ("batch_norm" in name and argument.name in shadow.WRITTEN)
+        ]
+
+    def written_tensors(self, args, kwargs):
+        """The tensors that the operation writes to."""
+        values = [args[at] if at < len(args) else kwargs.get(name) for at, name in self.written]
+        return list(tensors_of(values))
+
+
+class Follower:
+    """Evaluates each operation on the shadows of its inputs. `display` gets what the script shows."""
+
+    def __init__(self, table, display):
+        self.table, self.display = table, display
+        # The last comparison of two tensors. `isclose` goes on with a decision that is not the script's.
+        self.compared_at = -CLOSENESS_STEPS
+        self.kinds = {}
+
+    def before(self, number, func, types, args, kwargs):
+        """Look up the shadows of the inputs, before the operation can change them; None to leave it out."""
+        kind = self.kinds.get(func)
+        if kind is None:
+            kind = self.kinds[func] = Kind(func)
+        if kind.is_view or self.table.stopped is not None:
+            return None
+        if not all(type_ in (torch.Tensor, torch.nn.Parameter) for type_ in types):
+            return None
+        step = shadow.Step(number, func, args, kwargs, kind)
+        return self.table.run(number, step.name, self._begin, step)
+
+    def _begin(self, step):
+        kind = step.kind
+        step.written = kind.written_tensors(step.args, step.kwargs)
+        inputs = list(tensors_of([step.args, *step.kwargs.values()]))
+        if kind.name in EMPTY or (kind.draws and kind.name != "native_dropout"):
+            self.table.forget(step.written)
+            return None
+        numbers = [tensor for tensor in inputs if is_number(tensor)]
+        if not numbers:
+            return None
+        if kind.foreign or not all(map(shadow.is_dense, inputs)):
+            self.table.forget(step.written)
+            why = "not an operation of torch" if kind.foreign else "layout"
+            self.table.restart(step.number, step.name, why)
+            return None
+        step.keys = {shadow.storage_of(tensor)._cdata for tensor in inputs}
+        step.dtype = numbers[0].dtype
+        step.needs_grad = any(tensor.requires_grad for tensor in numbers)
+        step.views = {id(tensor): self.table.views(tensor, step=step) for tensor in numbers}
+        return step
+
+    def after(self, step, out):
+        """Evaluate the operation on the shadows. `out` is what the script got."""
+        if self.table.run(step.number, step.name, self._end, step, out) is None:
+            # The shadows may be half written.
+            outputs = [*step.written, *tensors_of([out])]
+            self.table.run(step.number, step.name, self.table.forget, outputs)
+
+    def _end(self, step, out):
+        name = step.kind.name
+        if name in ("_local_scalar_dense", "item"):
+            (tensor,) = tensors_of([step.args])
+            self.display.show("read", step.number, tensor, step.views[id(tensor)])
+            return True
+        if name in EQUALITIES:
+            both = [tensor for tensor in tensors_of([step.args]) if is_number(tensor)]
+            if len(both) == 2 and both[0].shape == both[1].shape:
+                self.compared_at = step.number
+                self.display.compare(step.number, both, [step.views[id(tensor)] for tensor in both])
+            return True
+        step.out, outputs = out, list(tensors_of([out]))
+        if any(map(is_number, outputs)) or any(map(is_number, step.written)):
+            self._follow(step, outputs)
+        elif outputs:
+            self._decide(step, outputs)
+        return True
+
+    def _follow(self, step, outputs):
+        """Evaluate all copies, and store the shadows of what the operation gave."""
+        fresh = [
+            (at, tensor)
+            for at, tensor in enumerate(outputs)
+            if is_number(tensor)
+            and shadow.is_dense(tensor)
+            and shadow.storage_of(tensor)._cdata not in step.keys
+        ]
+        if not fresh and not any(map(is_number, step.written)):
+            return
+        results = self._results(step, outputs)
+        if step.kind.name.rstrip("_") in JUMPS and outputs:
+            self._note_jump(step, results[0], outputs)
+        for at, tensor in fresh:
+            if at not in UNIQUE.get(step.kind.name, (at,)):
+                if step.kind.name not in FOR_BACKWARD or step.needs_grad:
+                    self.table.restart(step.number, step.name, "several right answers")
+            elif at < len(results[0]):
+                self._register(tensor, [result[at] for result in results])
+        for tensor in step.written:
+            if is_number(tensor):
+                entry = self.table.table[shadow.storage_of(tensor)._cdata]
+                shadow.region(entry.plain, tensor).copy_(shadow.region(shadow.flat(tensor), tensor))
+
+    def _results(self, step, outputs):
+        """The results of each copy, in a list; of the last copies, rounded."""
+        is_exact = self._is_exact(step, outputs)
+        terms = None
+        if step.kind.name in SUMS and not step.written:
+            (terms, *_) = tensors_of([self._evaluate(step, ABSOLUTE)])
+        results = []
+        for copy in range(shadow.COPIES):
+            result = list(tensors_of([self._evaluate(step, copy)]))
+            if copy in shadow.ROUNDED and not is_exact:
+                for tensor in step.written:
+                    if id(tensor) in step.views:
+                        view = step.views[id(tensor)][copy]
+                        view.copy_(self._with_rounding(step, view, tensor.dtype))
+                result = [
+                    self._with_rounding(step, mine, tensor.dtype, terms) if is_number(tensor) else mine
+                    for mine, tensor in zip(result, outputs)
+                ]
+            results.append(result)
+        return results
+
+    def _with_rounding(self, step, values, dtype, terms=None):
+        """The values with what the operation may have rounded: by each element, or by the largest one.
+
+        `terms`: for a sum, the sum of its absolute terms.
+        """
+        name = step.kind.name.lstrip("_")
+        sizes = values.abs().max().expand_as(values) if name.startswith(BY_THE_LARGEST) else values.abs()
+        if terms is not None and terms.shape == values.shape:
+            sizes = torch.maximum(sizes, terms.abs())
+        if name.startswith(RUNNING) and values.numel():
+            sizes = sizes * math.sqrt(values.numel())
+        return self.table.add_rounding(values, sizes, dtype)
+
+    def _register(self, tensor, results):
+        """Store shadows for a new tensor, laid out as it is."""
+        present = shadow.flat(tensor)
+        self.table.make_room(present.numel(), present.element_size())
+        copies = []
+        for result in results:
+            if result.shape != tensor.shape:
+                raise ValueError("another shape")
+            elements = present.double()
+            shadow.region(elements, tensor).copy_(shadow.real_parts(result))
+            copies.append(elements)
+        self.table.put(tensor, present.clone(), copies)
+
+    def _decide(self, step, outputs):
+        """Note a decision (a comparison, an index, an integer) that float64 answers differently."""
+        is_closeness = step.kind.name == "le" and step.number - self.compared_at < CLOSENESS_STEPS
+        if is_closeness or len(self.table.decisions) >= MOST_DECISIONS:
+            return
+        exact = list(tensors_of([self._evaluate(step, shadow.REFERENCE)]))
+        differing = sum(
+            int((mine != theirs).sum()) for mine, theirs in zip(exact, outputs) if mine.shape == theirs.shape
+        )
+        self._add_decision(step, differing)
+
+    def _note_jump(self, step, exact, outputs):
+        """Note a step of the result that float64 takes elsewhere."""
+        height = JUMPS[step.kind.name.rstrip("_")]
+        if height is None:
+            divisor = step.args[1]
+            height = 0.5 * (divisor.double() if isinstance(divisor, torch.Tensor) else torch.tensor(divisor))
+            height = height.abs().to(outputs[0].device)
+        gap = (exact[0] - outputs[0].double()).abs()
+        self._add_decision(step, int((gap >= height).sum()))
+
+    def _add_decision(self, step, elements):
+        if elements and len(self.table.decisions) < MOST_DECISIONS:
+            self.table.decisions.append({"number": step.number, "name": step.name, "elements": elements})
+
+    def _evaluate(self, step, copy):
+        """The operation's result on one copy of the shadows."""
+        unit = torch.finfo(shadow.REAL.get(step.dtype, step.dtype)).eps
+
+        def translate(value):
+            if isinstance(value, torch.Tensor):
+                return shadow_of(step, value, copy) if id(value) in step.views else value
+            if isinstance(value, (list, tuple)):
+                return [translate(item) for item in value]
+            if isinstance(value, torch.dtype):
+                return shadow.WIDE.get(value, value)
+            if isinstance(value, float) and copy in shadow.MOVED and is_broken(value):
+                return value * (1 + unit if copy == shadow.MOVED[0] else 1 - unit)
+            return value
+
+        args = [translate(value) for value in step.args]
+        kwargs = {name: translate(value) for name, value in step.kwargs.items()}
+        if step.kind.name in shadow.FALLBACKS:
+            names = [argument.name for argument in step.func._schema.arguments]
+            return attention({**dict(zip(names, args)), **kwargs})
+        if step.kind.name == "native_dropout":
+            return dropout_of(args, step.out)
+        return step.func(*args, **kwargs)
+
+    def _is_exact(self, step, outputs):
+        """Whether the operation rounds nothing."""
+        name = step.kind.name.rstrip("_") if step.kind.name != "copy_" else "copy_"
+        if name in ("_to_copy", "copy_") or step.kind.may_alias:
+            return not outputs or torch.finfo(outputs[0].dtype).eps <= torch.finfo(step.dtype).eps
+        return name in EXACT
+
+
+def is_composite(schema):
+    """Whether an operation is made of other operations of torch."""
+    name = schema.name + ("." + schema.overload_name if schema.overload_name else "")
+    return torch._C._dispatch_has_kernel_for_dispatch_key(name, "CompositeImplicitAutograd")
+
+
+def shadow_of(step, tensor, copy):
+    """One of the shadows of an input; with ABSOLUTE the reference's absolute values."""
+    if copy == ABSOLUTE:
+        return step.views[id(tensor)][shadow.REFERENCE].abs().to(shadow.WIDE[tensor.dtype])
+    return step.views[id(tensor)][copy]
+
+
+def is_broken(value):
+    """Whether a number of Python has a fraction: whole ones, such as exponents, are meant exactly."""
+    return math.isfinite(value) and value != int(value)
+
+
+def dropout_of(args, out):
+    """The first results of `native_dropout` on a shadow, with the elements that the script's draw left."""
+    values, share, _train = args
+    mask = out[1]
+    return [values * mask / (1 - share) if share < 1 else values * 0, mask]
+
+
+def attention(named):
+    """Attention by its formula, for kernels without float64; `named`: the arguments by name."""
+    if named.get("dropout_p"):
+        raise ValueError("the draw is unknown")
+    query, key, value, scale = (named.get(name) for name in ("query", "key", "value", "scale"))
+    weights = query @ key.transpose(-2, -1) * (query.shape[-1] ** -0.5 if scale is None else scale)
+    if named.get("is_causal"):
+        allowed = torch.ones(weights.shape[-2:], dtype=torch.bool, device=weights.device).tril()
+        weights = weights.masked_fill(~allowed, -math.inf)
+    if named.get("attn_bias") is not None:
+        weights = weights + named["attn_bias"]
+    return weights.softmax(-1) @ value

@@ -1,0 +1,189 @@
+"""Holds against the shadow what a script shows: what it prints, reads, compares and ends with.
+
+`trace.py` loads it, with `shadow` among its globals. `ShownValue` and `ComparedValues` in
+`worker.contract.trace` describe the facts.
+"""
+
+import collections
+import math
+import sys
+
+import torch
+
+shadow = globals()["shadow"]
+
+# The first ones and the last ones of each kind.
+FIRST, LAST = 16, 4
+MOST_ELEMENTS = 1 << 22
+MOST_NAME = 80
+# Rounding may move a result by so many units, and by this multiple of what it moved the shadows by.
+UNITS, SPREADS = 16, 8
+UNITS_OF_LARGEST = 4
+
+
+class ShownValues:
+    """The facts of what a script shows, by kind: "print", "read", "end" and "compared"."""
+
+    def __init__(self, table):
+        self.table = table
+        self.counts = collections.Counter()
+        self.first, self.last = collections.defaultdict(list), {}
+
+    def show(self, kind, number, tensor, views, name=None):
+        """Note one value. `number` is that of the operation before it."""
+        at = self.counts[kind]
+        self.counts[kind] += 1
+        if not tensor.numel() or tensor.numel() > MOST_ELEMENTS:
+            return
+        self.add(kind, at, facts_of(tensor, views), number, name)
+
+    def compare(self, number, both, views):
+        """Note a comparison of two tensors of one shape; `views`: the shadows of each."""
+        at = self.counts["compared"]
+        self.counts["compared"] += 1
+        if both[0].numel() and both[0].numel() <= MOST_ELEMENTS and both[0].device == both[1].device:
+            self.add("compared", at, facts_of_both(both, views), number)
+
+    def add(self, kind, at, facts, number, name=None):
+        """Store the facts of the value at this index of its kind."""
+        facts.update(name=name or "%s[%d]" % (kind, at), number=number)
+        if at < FIRST:
+            self.first[kind].append(facts)
+        else:
+            self.last.setdefault(kind, collections.deque(maxlen=LAST)).append(facts)
+
+    def show_tensor(self, kind, number, tensor, name=None):
+        """Note a tensor of the script, if it is a plain one of floating-point or complex numbers."""
+        if type(tensor) not in (torch.Tensor, torch.nn.Parameter) or not shadow.is_number(tensor):
+            return
+        tensor = tensor.detach()
+        if shadow.is_dense(tensor):
+            # A tensor that no operation gave has nothing to hold it against.
+            self.show(kind, number, tensor, self.table.views(tensor), name)
+
+    def watch_printing(self, printed, number):
+        """Note each tensor that `printed` captures while the script formats it, under the same index.
+
+        `number()` gives the number of the last operation.
+        """
+        capture = printed.capture
+
+        def capture_and_show(value):
+            before = len(printed.values)
+            capture(value)
+            if len(printed.values) > before:
+                name = "print[%d]" % before
+                with torch._C._DisableTorchDispatch():
+                    self.table.run(number(), "printing", self.show_tensor, "print", number(), value, name)
+
+        printed.capture = capture_and_show
+
+    def end(self, number):
+        """Note the tensors that the main module holds at the end."""
+        for name, value in list(vars(sys.modules["__main__"]).items()):
+            if type(name) is str and name.isidentifier() and name[0] != "_" and len(name) <= MOST_NAME:
+                self.table.run(number, "the end", self.show_tensor, "end", number, value, name)
+
+    def facts(self):
+        """The facts of values, those of comparisons, and how many of both were left out."""
+        rows = {kind: [*self.first[kind], *self.last.get(kind, ())] for kind in self.counts}
+        compared = rows.pop("compared", [])
+        values = [facts for kind in rows for facts in rows[kind]]
+        return values, compared, sum(self.counts.values()) - len(values) - len(compared)
+
+
+def word(value):
+    """A number for JSON, or a word for what is not finite."""
+    if math.isnan(value):
+        return "nan"
+    return value if math.isfinite(value) else "inf" if value > 0 else "-inf"
+
+
+def size(value):
+    """A finite distance, or None."""
+    return float(value) if math.isfinite(value) else None
+
+
+def spread(copies, reference, which):
+    """The largest distance of some copies to the reference, for each element; infinite for NaN."""
+    distances = [distance(copies[at], reference) for at in which]
+    return torch.stack(distances).max(0)[0]
+
+
+def distance(one, other):
+    """The distance of each pair of elements: 0 for equal ones and for two NaN, infinite for one NaN."""
+    equal = (one == other) | (torch.isnan(one) & torch.isnan(other))
+    return torch.where(equal, torch.zeros_like(one), (one - other).abs()).nan_to_num(math.inf, math.inf)
+
+
+def facts_of(tensor, views):
+    """The facts of one value, at its worst element, and how many elements rounding does not allow."""
+    dtype = tensor.dtype
+    value = shadow.real_parts(tensor.detach()).reshape(-1).double().cpu()
+    copies = [shadow.real_parts(view).reshape(-1).cpu() for view in views]
+    reference = copies[shadow.REFERENCE]
+    errors = distance(value, reference)
+    units = shadow.unit_of(reference, dtype)
+    moved, rounded = (spread(copies, reference, which) for which in (shadow.MOVED, shadow.ROUNDED))
+    allowed = UNITS * units.nan_to_num(0.0) + SPREADS * torch.maximum(moved, rounded)
+    # Few kernels keep the digits of elements that are small beside the others.
+    allowed = torch.maximum(allowed, UNITS_OF_LARGEST * units.nan_to_num(0.0).max())
+    outside = ~(errors <= allowed)
+    # Beyond the dtype's range there is only infinity.
+    limit = torch.finfo(shadow.REAL.get(dtype, dtype)).max
+    outside &= ~(torch.isinf(value) & (reference.abs() > limit))
+    ulps = (errors / units).nan_to_num(math.inf, math.inf)
+    ulps = torch.where(errors == 0, errors, ulps)
+    at = int(torch.where(outside, math.inf, ulps).argmax()) if bool(outside.any()) else int(ulps.argmax())
+    largest = float(reference.nan_to_num(0.0, 0.0, 0.0).abs().max())
+    error = float(errors[at])
+    return {
+        "dtype": str(dtype),
+        "shape": list(tensor.shape),
+        "value": word(float(value[at])),
+        "reference": word(float(reference[at])),
+        "error": size(error),
+        "ulps": size(float(ulps[at])),
+        "relative": size(float(errors.max()) / largest) if largest else None,
+        "uncertainty": size(float(moved[at])),
+        "rounding": size(float(rounded[at])),
+        "outside": int(outside.sum()),
+        "at": at,
+    }
+
+
+def facts_of_both(both, views):
+    """The facts of a comparison, at the element where both sides are furthest apart."""
+    values = [shadow.real_parts(tensor.detach()).reshape(-1).double().cpu() for tensor in both]
+    copies = [[shadow.real_parts(view).reshape(-1).cpu() for view in each] for each in views]
+    gaps = distance(*values)
+    at = int(gaps.argmax())
+    exact = distance(*(each[shadow.REFERENCE] for each in copies))
+    sides = []
+    for tensor, value, each in zip(both, values, copies):
+        reference = each[shadow.REFERENCE][at : at + 1]
+        error = float(distance(value[at : at + 1], reference))
+        unit = float(shadow.unit_of(reference, tensor.dtype))
+        moved, rounded = (
+            max(float(distance(each[copy][at : at + 1], reference)) for copy in which)
+            for which in (shadow.MOVED, shadow.ROUNDED)
+        )
+        sides.append(
+            {
+                "dtype": str(tensor.dtype),
+                "value": word(float(value[at])),
+                "reference": word(float(reference)),
+                "error": size(error),
+                "ulps": size(error / unit) if unit and math.isfinite(unit) else None,
+                "uncertainty": size(moved),
+                "rounding": size(rounded),
+            }
+        )
+    return {
+        "shape": list(both[0].shape),
+        "differing": int((gaps > 0).sum()),
+        "gap": size(float(gaps[at])),
+        "reference_gap": size(float(exact[at])),
+        "largest_reference_gap": size(float(exact.max())),
+        "sides": sides,
+    }
