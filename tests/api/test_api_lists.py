@@ -192,6 +192,7 @@ def test_the_presets(web: Web) -> None:
         "version",
         "cpu-isa",
         "determinism",
+        "explain",
         "full",
     ]
     assert [item["exclude"] for item in found][-1] == ["cpu:tf32=*", "cuda:cpu-isa=*"]
