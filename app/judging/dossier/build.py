@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.judging.cause.cause import NOT_ANALYSED, sentence
+from app.judging.cause.cause import sentence
+from app.judging.cause.defect import NOT_ANALYSED, defect_of, missing_for, order_of
 from app.judging.cause.trace_verdict import FAR_APART, cause_by_trace, first_difference
-from app.judging.dossier.defects import defect_of, order_of
 from app.judging.dossier.document import Dossier, DossierCell, NumberInQuestion, Right, cells_with_trace
 from app.judging.dossier.questions import own_operations, questions
 from app.judging.dossier.shown_numbers import numbers_in_question
@@ -22,24 +22,25 @@ _TESTS = {
     "rounding_before_a_decision": "A comparison, a step or an index is different in float64, "
     "and a shown value with it.",
 }
-_MAINTAINERS = "Rounding meets an exact decision. Only the maintainers can say whether that may be so."
 
 
 def build_dossier(
     cells: Sequence[DossierCell],
     *,
     cause: str | None = None,
+    defect: Defect = Defect.UNDECIDED,
     compiles: bool = False,
     report: str | None = None,
     run: str | None = None,
     title: str = "",
 ) -> Dossier:
-    """The dossier. `cause` is the one that the run has already; a trace may show one that comes before it."""
+    """The dossier. A trace may show a cause that comes before the run's own `cause` (with its `defect`)."""
     with_trace = cells_with_trace(cells)
     numbers, omitted = numbers_in_question(cells)
     best_cause = _cause(with_trace, numbers, cause)
     unknown = _unknown(with_trace, compiles=compiles)
-    defect = Defect.UNDECIDED if best_cause is None else defect_of(best_cause)
+    if best_cause != cause:
+        defect = Defect.UNDECIDED if best_cause is None else defect_of(best_cause)
     if defect is Defect.NO and unknown and best_cause in _TESTS:
         # It is never "no" because something was not looked at.
         defect = Defect.UNDECIDED
@@ -141,8 +142,9 @@ def _defect_sentence(
         return f"This is a defect of {place}." if cause == "unexplained" else "This is a defect."
     if defect is Defect.NO:
         return "This is not a defect."
-    if cause == "rounding_before_a_decision":
-        return _MAINTAINERS
+    missing = missing_for(cause)
+    if missing:
+        return " ".join(missing)
     return "Undecided: not everything was looked at." if unknown else "Undecided."
 
 

@@ -25,6 +25,7 @@ def dossier_of_run(run: RunDocument) -> Dossier:
     return build_dossier(
         [_cell(job) for job in jobs],
         cause=run.cause,
+        defect=run.defect,
         compiles=_COMPILES.search(text) is not None,
         report=run.report.id,
         run=run.id,
