@@ -9,6 +9,7 @@ from judging_builders import CPU, CUDA, claim, differs, result, script, several
 
 from app.intake.reading import Reading, Script
 from app.judging.cause.cause import cause_of_pair
+from app.judging.cause.random_draws import compares_draws_of_devices
 from app.judging.judgement import JudgedCell
 from app.judging.verdict.job import judge_job
 from app.judging.verdict.run import judge_run
@@ -116,6 +117,49 @@ def test_a_gap_that_goes_without_tf32_is_reduced_precision() -> None:
         "not_analysed",
         "undecided",
     )
+
+
+# The script counts the elements that differ, and prints neither side.
+COUNTS = """
+import torch
+torch.manual_seed(42)
+t_cpu = torch.zeros((2, 3, 3), dtype=torch.float64)
+p_cpu = torch.full((2, 3, 3), 0.37, dtype=torch.float64)
+r_cpu = t_cpu.clone().bernoulli_(p_cpu)
+t_gpu = t_cpu.clone().to("cuda")
+r_gpu = t_gpu.bernoulli_(p_cpu.to("cuda"))
+back = r_gpu.cpu()
+n = (r_cpu != back).sum().item()
+print(f"Summary: {n} differences out of 18 elements ({n / 18 * 100:.1f}%)")
+"""
+DRAWN_ONCE = COUNTS.replace('t_gpu.bernoulli_(p_cpu.to("cuda"))', 'r_cpu.to("cuda")')
+
+
+@pytest.mark.parametrize(
+    ("code", "cause"),
+    [(COUNTS, ("random_streams", "no")), (DRAWN_ONCE, ("not_analysed", "undecided"))],
+)
+def test_a_count_of_differences_between_draws_of_two_devices(code: str, cause: tuple[str, str]) -> None:
+    assert sides(script(code), plain="Summary: 9 differences out of 18 elements (50.0%)\n") == cause
+
+
+@pytest.mark.parametrize(
+    ("code", "compares"),
+    [
+        (COUNTS, True),
+        (DRAWN_ONCE, False),
+        ("a = torch.rand(3)\nb = a.to('cuda')\nprint((a - b.cpu()).abs().max())", False),
+        ("x = torch.rand(3)\na = torch.rand(3, device='cuda')\nprint(x.sin() - x.cuda().sin().cpu())", False),
+        ("x = torch.rand(3)\ny = torch.rand(3, device='cuda')\nprint(torch.allclose(x, y.cpu()))", True),
+        (
+            "def f(d):\n    return torch.rand(3, device=d)\nprint(torch.equal(f('cpu'), f('cuda').cpu()))",
+            True,
+        ),
+        ("def broken(:", False),
+    ],
+)
+def test_draws_of_two_devices_are_compared(code: str, *, compares: bool) -> None:
+    assert compares_draws_of_devices(code) is compares
 
 
 WIDE = "cpu [1.0, 2.0]\ncuda [1.001, 2.002]\n"

@@ -10,8 +10,11 @@ from app.judging.cause.removals import Removal, removal_of
 from app.judging.judgement import JudgedCell
 from app.judging.verdict.job import judge_job
 from app.judging.verdict.run import judge_run
+from app.runs.run_object.bisection_state import BisectionState, Subject
+from app.runs.run_object.erase import erased_bisection
 from app.runs.run_object.removal_part import removal_part, removal_words, warning_words
 from app.targets.target import Target
+from app.targets.versions.series import Point, Series
 from worker.contract import CapturedWarning, Result
 
 OLD, NEW = {"package.numpy": "2.3.5"}, {"package.numpy": "2.4.0"}
@@ -145,3 +148,22 @@ def test_a_run_over_two_versions_says_what_was_announced() -> None:
     assert run.finding.removal is not None
     alone = judge_run(Reading(scripts=(code,), claim=told), cells[1:])
     assert (alone.cause, alone.defect) == (None, "undecided")
+
+
+def test_a_bisection_says_what_the_last_good_version_announced() -> None:
+    told, code = claim(raises(*ATTRIBUTE)), script("import numpy as np\nnp.in1d(1, 2)\n")
+    versions = ("2.3.4", "2.3.5", "2.4.0")
+    points = tuple(Point(each, Target(toolchain=f"numpy-{each}")) for each in versions)
+    state = BisectionState(
+        Subject(told, code), Series("numpy", points), error=0.01, most_attempts=50, toolchains={}
+    )
+    while not state.done:
+        for place in state.next_places(1):
+            seen = failed(*ATTRIBUTE) if place == 2 else warned("`in1d` is deprecated")
+            state.add_trial(place, [seen.model_copy(update={"outcome": seen.outcome})])
+    document = state.document("b1", "finished")
+    assert (document.last_good, document.first_bad) == ("2.3.5", "2.4.0")
+    assert document.removal is not None
+    assert (document.removal.cause, document.removal.category) == ("announced", "DeprecationWarning")
+    erased = erased_bisection(document.model_dump(mode="json", by_alias=True))
+    assert erased["removal"]["text"] == ""

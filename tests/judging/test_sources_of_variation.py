@@ -52,6 +52,7 @@ def cell(code: Script, told: Claim, target: Target, results: tuple[Result, ...])
         ("fix=numpy-legacy", "unseeded", "numpy.random"),
         ("fix=python", "unseeded", "random"),
         ("fix=torch", "unseeded", "torch"),
+        ("fix=generators", "unseeded", "random, numpy.random and torch"),
         ("seed=0", "unseeded", "random, numpy.random and torch"),
         ("fix=hash", "hash_order", "PYTHONHASHSEED"),
         ("fix=clock", "clock", "time"),
@@ -145,12 +146,13 @@ def test_the_sources_that_a_script_may_have(code: str, sources: set[str]) -> Non
 
 def test_each_source_gets_a_cell_only_where_repeats_are_claimed_to_differ() -> None:
     code = script("import numpy as np, random\nprint(np.random.default_rng().random() + random.random())")
-    settings = [{"fix": "numpy-generator"}, {"fix": "python"}, {"threads": "1"}, {"seed": "0"}]
+    settings = [{"fix": "numpy-generator"}, {"fix": "python"}, {"threads": "1"}, {"fix": "generators"}]
     assert list(variation_tests(code)) == settings
     planned = [each for _, each in cause_tests(VARIES, code)]
     assert all(each in planned for each in settings)
     sometimes = claim(check(CheckKind.EXCEPTION, "E", exception_type="E"), text="it sometimes fails with E")
     assert {"fix": "python"} in [each for _, each in cause_tests(sometimes, code)]
+    assert {"threads": "1"} not in [each for _, each in cause_tests(sometimes, code)]
     always = claim(check(CheckKind.EXCEPTION, "E", exception_type="E"), text="it fails with E")
     assert not [each for _, each in cause_tests(always, code) if "fix" in each]
 

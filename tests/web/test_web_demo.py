@@ -95,6 +95,16 @@ def test_every_page_of_a_demo_says_so_and_is_light(demo: Web) -> None:
         assert Page(answer.text).text.count("The history was recorded on other machines.") == 1, path
         assert len(answer.content) < PAGE_BYTES, path
 
+    changes = demo.client.get("/api/v1/changes").json()["items"]
+    trapz = next(change for change in changes if "trapz" in change["title"])
+    assert trapz["removal"]["cause"] == "announced"
+    for path in ("/changes", f"/reports/{trapz['report']}", f"/reports/{trapz['report']}.md"):
+        text = (
+            Page(demo.client.get(path).text).text if not path.endswith(".md") else demo.client.get(path).text
+        )
+        assert "DeprecationWarning: `trapz` is deprecated. Use `trapezoid` instead" in text, path
+        assert "numpy 2.3.5 warned that this will change" in text, path
+
 
 def test_elsewhere_no_page_says_so(web: Web) -> None:
     assert "The history was recorded" not in web.client.get("/").text

@@ -89,8 +89,8 @@ SETTINGS: dict[str, tuple[str, ...] | None] = {
     "cpu-isa": ("avx2", "sse4.2", "compatible"),
     "tf32": ("on", "off"),
     "seed": None,
-    # Fixes one source of variation, to find what makes repeats differ. `seed` fixes all generators at once.
-    "fix": ("python", "numpy-legacy", "numpy-generator", "torch", "hash", "clock", "files"),
+    # Fixes one source of variation, to find what makes repeats differ; `generators` are the first four.
+    "fix": ("python", "numpy-legacy", "numpy-generator", "torch", "generators", "hash", "clock", "files"),
     # Records inputs and outputs of every torch operation and compares them with float64, to find causes.
     "trace": ("on",),
 }

@@ -23,6 +23,7 @@ _SOURCES = {
     ("fix", "hash"): ("hash_order", "PYTHONHASHSEED"),
     ("fix", "clock"): ("clock", "time"),
     ("fix", "files"): ("file_order", "os.listdir"),
+    ("fix", "generators"): ("unseeded", "random, numpy.random and torch"),
     ("seed", ""): ("unseeded", "random, numpy.random and torch"),
     ("deterministic", "on"): ("nondeterministic_kernel", ""),
     ("threads", "1"): ("thread_order", "threads"),

@@ -19,8 +19,9 @@ class Fix:
 
     def __init__(self, settings):
         self.seed = int(settings.get("seed", "0"))
-        self.sources = set(GENERATORS) if "seed" in settings else set()
-        self.sources.add(settings.get("fix", ""))
+        fixed = settings.get("fix", "")
+        self.sources = set(GENERATORS) if "seed" in settings or fixed == "generators" else set()
+        self.sources.add(fixed)
 
     def has(self, source):
         """Whether the source is to be fixed."""
