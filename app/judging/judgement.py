@@ -102,6 +102,18 @@ class RateInterval(BaseModel):
     method: str = "clopper-pearson"
 
 
+class FacetJudgement(BaseModel):
+    """The verdict of a job about one of several claims of its report."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    verdict: Verdict
+    reason: Reason | None = None
+    matched: int = 0
+    of: int = 0
+
+
 class JobJudgement(BaseModel):
     """A job's verdict and its evidence: `matched` of `of` counted attempts that reached the point."""
 
@@ -115,6 +127,8 @@ class JobJudgement(BaseModel):
     # For the cold attempts only. None if the claim is not about single attempts.
     rate_interval: RateInterval | None = None
     findings: tuple[Finding, ...] = ()
+    # Empty if the report makes one claim.
+    facets: tuple[FacetJudgement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,6 +60,25 @@ def test_what_is_read_can_be_submitted_and_gives_the_same_stored_claim(web: Web)
     assert read(web, report=REPORT, claim=claim) == claim
 
 
+def test_each_of_several_claims_has_a_verdict(web: Web) -> None:
+    checks = [
+        {"facet": "sum", "kind": "value", "number": "86"},
+        {"facet": "sum", "role": "expected", "kind": "value", "number": "4950"},
+        {"facet": "end", "kind": "exception", "type": "ValueError"},
+    ]
+    run = web.post(script="print(86)\nprint('end')\n", claim={"checks": checks})
+    assert run["report"]["claim"]["checks"][0]["facet"] == "sum"
+    done = web.finish(run["id"], **printed("86\nend\n"))
+    assert done["verdict"] == "reproduced"
+    assert {each["name"]: each["verdict"] for each in done["facets"]} == {
+        "sum": "reproduced",
+        "end": "not_reproduced",
+    }
+    assert [each["name"] for each in done["jobs"][0]["facets"]] == ["sum", "end"]
+    page = web.client.get(f"/runs/{run['id']}").text
+    assert "The report makes several claims" in page
+
+
 def test_a_mended_claim_is_judged_as_it_stands(web: Web) -> None:
     script = "print(86)\nprint(4950)\n"
     run = web.post(script=script, claim=CLAIM)

@@ -157,6 +157,13 @@ def test_the_contrast_of_a_sighting_is_named() -> None:
     assert "Contrast" not in shown(document("flaky"))
 
 
+def test_each_of_several_claims_has_a_line() -> None:
+    facets = [{"name": "loss", "verdict": "reproduced"}, {"name": "gradient", "verdict": "cannot_show"}]
+    text = shown(document("reproduced", facets=facets))
+    assert "Claim loss: reproduced." in text
+    assert "Claim gradient: cannot_show." in text
+
+
 def test_it_says_what_differs_and_the_likeliest_reason() -> None:
     first, second = attempt(stdout="cpu nan\n"), attempt(stdout="cpu -inf\n")
     differences = [

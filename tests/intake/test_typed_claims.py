@@ -80,6 +80,7 @@ def test_every_kind_has_a_form_and_comes_back_whole() -> None:
             where=where,
             script=ScriptPlace(number=2, digest="sha256:x"),
             at=3,
+            facet="loss",
             through=(1, 2),
             **fields,
         )

@@ -100,6 +100,7 @@ CHECKS = st.builds(
     position=st.sampled_from([None, "first", "last"]),
     sides=st.sampled_from([(), ("cpu", "cuda"), ("eager", "compiled"), ("a", "b"), ("cpu",)]),
     side_lines=st.lists(TEXTS, max_size=3).map(tuple),
+    facet=st.sampled_from([None, None, "a", "b"]),
 )
 CLAIMS = st.builds(Claim, checks=st.lists(CHECKS, max_size=3).map(tuple), text=TEXTS)
 # Fields of all kinds of checks as data; those that a kind does not have are left out.
@@ -121,6 +122,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "sides": st.sampled_from([["cpu", "cuda"], ["eager", "compiled"]]),
     "where": st.sampled_from([{}, {"device": "cuda"}, {"package": "numpy", "range": ">=2"}]),
     "at": st.just({"line": 1}),
+    "facet": st.sampled_from(["a", "b"]),
 }
 NEEDED = {
     "value": {"number"},

@@ -12,7 +12,8 @@ from markdown_it import MarkdownIt
 from recorded_runs import recording
 
 from app.judging.cause.trace_verdict import trace_sentences
-from app.runs.run_object.document import ContrastPart, RunDocument
+from app.judging.judgement import Verdict
+from app.runs.run_object.document import ContrastPart, FacetPart, RunDocument
 from app.web.views.markdown_copy import fence, is_plain, run_markdown
 from app.web.views.wording import NOT_DECIDED
 from worker.contract import Trace
@@ -115,6 +116,15 @@ def test_the_contrast_and_its_absence_are_named(contrast: dict[str, str], senten
     with_contrast = run.model_copy(update={"contrast": ContrastPart.model_validate(contrast)})
     assert sentence in run_markdown(with_contrast, address="x")
     assert "Contrast" not in run_markdown(run.model_copy(update={"contrast": None}), address="x")
+
+
+def test_each_of_several_claims_has_a_line() -> None:
+    facets = [
+        FacetPart(name="loss", verdict=Verdict.NOT_REPRODUCED),
+        FacetPart(name="`b", verdict=Verdict.FLAKY),
+    ]
+    text = run_markdown(recorded("logdet_cpu_isa").model_copy(update={"facets": facets}), address="x")
+    assert "- Claim `loss`: not reproduced\n- Claim …: flaky" in text
 
 
 def test_a_huge_run_stays_short() -> None:

@@ -320,6 +320,7 @@ def _notes(document: RunDocument) -> Iterator[str]:
         yield f"Isolation: {', '.join(levels)}. Node: {_few(dict.fromkeys(map(str, nodes)))}."
     yield from _effort(document, attempts)
     yield from _strength(document)
+    yield from (f"Claim {visible(facet.name)}: {facet.verdict}." for facet in document.facets)
     if document.contrast is not None and document.verdict is Verdict.REPRODUCED:
         yield _contrast(document.contrast)
     # These lines come last, where a reader finds them after a long table.

@@ -117,6 +117,8 @@ class Check(BaseModel):
     # all bugs.
     id: str | None = None
     of: str | None = None
+    # The claim of the report that it belongs to, if the report makes several. Without one it is part of each.
+    facet: str | None = None
     # The script to which it is limited. None: all scripts.
     script: ScriptPlace | None = None
     # OUTPUT and VALUE: the stream, the first printed line that may hold it, counted from 1 among those with

@@ -146,9 +146,7 @@ class PlaceForm(FormPart):
 class CheckForm(FormPart):
     """The fields that all kinds share."""
 
-    id: Name | None = Field(
-        default=None, description="a name for this check, once in a claim", examples=["a"]
-    )
+    id: Name | None = Field(default=None, description="its name, once in a claim", examples=["a"])
     text: Text | None = Field(
         default=None,
         description="the reporter's words for it, for people; it is made from the other fields without it",
@@ -162,6 +160,11 @@ class CheckForm(FormPart):
         default=None,
         description="for `expected`: the `id` of the bug that it replaces; all bugs without it",
         examples=["a"],
+    )
+    facet: Name | None = Field(
+        default=None,
+        description="its claim, if the report makes several: each gets a verdict",
+        examples=["grad"],
     )
     where: WhereForm = Field(default_factory=WhereForm, description="the environment to which it is limited")
     at: PlaceForm | None = Field(default=None, description="the place in the scripts of the report")

@@ -10,6 +10,7 @@ from app.intake.code.hash_order import depends_on_hashes
 from app.intake.reading import Script
 from app.judging.check.reach import NOTHING_SHOWN, TOO_FEW_ATTEMPTS
 from app.judging.judgement import JobJudgement, Verdict
+from app.judging.verdict.facets import facets_of
 from app.judging.verdict.frequency import (
     LEAST_FOR_SOMETIMES,
     has_own_repeats,
@@ -53,6 +54,13 @@ def next_attempts(
 
     With an exact plan it is the number that is missing to the plan.
     """
+    claims = facets_of(claim).values() or (claim,)
+    return max(_next_of_one(one, script, target, results, plan) for one in claims)
+
+
+def _next_of_one(
+    claim: Claim, script: Script, target: Target, results: Sequence[Result], plan: RepeatPlan
+) -> int:
     have = len(evidence_of(results))
     if plan.exact:
         return max(0, plan.at_most - have)
@@ -83,6 +91,8 @@ def most_warm(
 
     0 until the cold attempts alone are mixed, and 0 if only cold attempts count.
     """
+    if facets := facets_of(claim):
+        return min(most_warm(one, script, target, results, plan) for one in facets.values())
     if plan.exact or any(check.over_repeats for check in claim.having(Role.BUG)):
         return 0
     cold = [result for result in evidence_of(results) if result.start is Start.COLD]
@@ -98,6 +108,8 @@ def needs_passage(
 
     `results` are the counted ones, and those of passage checks. Cells that only test for a cause need none.
     """
+    if facets := facets_of(claim):
+        return any(needs_passage(one, script, target, results, plan) for one in facets.values())
     if not results or passages_in(results) or {"trace", "fill", "fix"}.intersection(target.settings):
         return False
     if not points_to_pass(claim, script, target, evidence_of(results)):
@@ -139,6 +151,8 @@ def needed_attempts(
 
 def most_attempts(claim: Claim, script: Script, plan: RepeatPlan) -> int:
     """The most attempts that a job may need, whatever they show."""
+    if facets := facets_of(claim):
+        return max(most_attempts(one, script, plan) for one in facets.values())
     if plan.exact:
         return plan.at_most
     if needs_many(claim, script):

@@ -28,6 +28,7 @@ from app.judging.judgement import (
     Verdict,
 )
 from app.judging.verdict.agreement import DOUBTFUL, Reading, agree
+from app.judging.verdict.facets import facets_of, judge_facets
 from app.judging.verdict.frequency import LEAST_FOR_SOMETIMES, is_about_frequency, needs_many
 from app.judging.verdict.over_attempts import by_ratio, by_repeats, kind_of_difference
 from app.judging.verdict.passage import (
@@ -80,6 +81,8 @@ def judge_job(
 
     `plan` is the number of requested attempts: if it is small, a "never" needs no more than that.
     """
+    if facets := facets_of(claim):
+        return judge_facets(facets, lambda one: judge_job(one, script, target, results, plan=plan))
     judgement = without_loose(judge_readings(claim, script, target, results, plan=plan), claim)
     if judgement.verdict is Verdict.NOT_REPRODUCED:
         judgement = _check_passage(judgement, claim, script, target, results)
@@ -90,6 +93,8 @@ def judge_readings(
     claim: Claim, script: Script, target: Target, results: Sequence[Result], *, plan: RepeatPlan | None
 ) -> JobJudgement:
     """The judgement over all readings, without asking whether the point of the claim was passed."""
+    if facets := facets_of(claim):
+        return judge_facets(facets, lambda one: judge_readings(one, script, target, results, plan=plan))
     judgement = _judge(claim, script, target, results, plan=plan)
     if claim.further and judgement.verdict in DOUBTFUL:
         others = [

@@ -108,7 +108,9 @@ def with_passage(
     passage: Result,
 ) -> JobJudgement:
     """A "no" after its passage check, which shows neither the bug nor another one."""
-    seen = passage.observation.passage or ()
+    lines = {point.span[0] for point in points}
+    # The check may have observed the points of other claims of the report, too.
+    seen = [point for point in passage.observation.passage or () if point.line in lines]
     # A corrected claim may be about other lines than those that were observed.
     is_about_them = [point.line for point in seen] == [point.span[0] for point in points]
     if passage.outcome not in {result.outcome for result in counted} or not is_about_them:

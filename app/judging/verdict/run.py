@@ -10,8 +10,18 @@ from app.intake.reading import NeedKind, Reading, ScriptRole
 from app.judging.cause.cause import CauseFinding, cause_of
 from app.judging.check.places import release_of, same_release, system_of, torch_of
 from app.judging.check.reach import MET_WHEN_OBSERVED, TWO_READINGS
-from app.judging.judgement import SIGHTINGS, CheckResult, Defect, Finding, JudgedCell, Scope, Verdict
+from app.judging.judgement import (
+    SIGHTINGS,
+    CheckResult,
+    Defect,
+    FacetJudgement,
+    Finding,
+    JudgedCell,
+    Scope,
+    Verdict,
+)
 from app.judging.verdict.contrast import Contrast, contrast_of
+from app.judging.verdict.facets import over_facets
 from app.judging.verdict.pairs import judge_pairs
 from worker.contract import Environment
 
@@ -20,6 +30,15 @@ CAUSE_TESTS = frozenset({"trace", "fill", "fix"})
 # `reproduced` and `flaky` are sightings of the claim itself.
 NOT_SEEN = {Verdict.NOT_REPRODUCED, Verdict.DIFFERENT}
 WITHOUT_RESULT = {Verdict.NO_RESULT}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFacet:
+    """The verdict of a run about one of several claims of its report, with the targets that show it."""
+
+    name: str
+    verdict: Verdict
+    where: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +60,8 @@ class RunJudgement:
     newest: str | None = None
     without_result: int = 0
     pairs: tuple[Finding, ...] = ()
+    # Empty if the report makes one claim.
+    facets: tuple[RunFacet, ...] = ()
 
 
 def judge_run(reading: Reading, cells: Sequence[JudgedCell]) -> RunJudgement:
@@ -53,6 +74,9 @@ def judge_run(reading: Reading, cells: Sequence[JudgedCell]) -> RunJudgement:
     pairs = judge_pairs(reading.claim, done)
     verdicts = {cell.verdict for cell in done} | {_PAIR_VERDICT[finding.result] for finding in pairs}
     verdict = next((verdict for verdict in Verdict if verdict in verdicts), None)
+    facets = _facets(done)
+    if facets and not pairs:
+        verdict = over_facets([facet.verdict for facet in facets])
     if verdict is Verdict.NOT_REPRODUCED and any(_is_left_open(cell) for cell in done):
         verdict = Verdict.OBSERVED
     if verdict is None and all(cell.verdict is not None for cell in cells):
@@ -76,7 +100,28 @@ def judge_run(reading: Reading, cells: Sequence[JudgedCell]) -> RunJudgement:
         newest=_newest(done),
         without_result=sum(cell.verdict in WITHOUT_RESULT for cell in done),
         pairs=pairs,
+        facets=facets,
     )
+
+
+def _facets(cells: Sequence[JudgedCell]) -> tuple[RunFacet, ...]:
+    """The verdict on each of the claims of a report: the first that a cell has, as for a run."""
+    labels: dict[str, dict[Verdict, list[str]]] = {}
+    for cell in cells:
+        for facet in _facets_in(cell):
+            labels.setdefault(facet.name, {}).setdefault(facet.verdict, []).append(cell.target.label())
+    return tuple(
+        RunFacet(
+            name=name,
+            verdict=next(verdict for verdict in Verdict if verdict in places),
+            where=tuple(dict.fromkeys(label for each in SIGHTINGS for label in places.get(each, ()))),
+        )
+        for name, places in labels.items()
+    )
+
+
+def _facets_in(cell: JudgedCell) -> tuple[FacetJudgement, ...]:
+    return () if cell.judgement is None else cell.judgement.facets
 
 
 def _is_left_open(cell: JudgedCell) -> bool:

@@ -22,6 +22,7 @@ from app.runs.run_object.contributed_names import without_foreign_words
 from app.runs.run_object.document import (
     AttemptPart,
     ContrastPart,
+    FacetPart,
     FindingPart,
     JobPart,
     ReportPart,
@@ -104,6 +105,10 @@ def _document(
         where=list(judgement.where),
         not_where=list(judgement.not_where),
         contrast=_contrast(judgement.contrast),
+        facets=[
+            FacetPart(name=facet.name, verdict=facet.verdict, where=list(facet.where))
+            for facet in judgement.facets
+        ],
         newest=judgement.newest,
         without_result=judgement.without_result,
         ask=list(reading.ask),
@@ -233,6 +238,7 @@ def _job(reading: Reading, job: JobFacts, cell: JudgedCell) -> JobPart:
         rate_upper_bound=judgement.rate_upper_bound,
         rate_interval=judgement.rate_interval,
         checks=list(_findings(reading, cell, judgement.findings)),
+        facets=[FacetPart.model_validate(facet.model_dump()) for facet in judgement.facets],
         varying_values=list(varying_names([digests_of(attempt.result) for attempt in _evidence_of(job)])),
         trace=next(
             (result.observation.trace for result in cell.results if result.observation.trace is not None),

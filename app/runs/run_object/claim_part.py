@@ -45,6 +45,7 @@ class CheckPart(_Part):
     over: str
     id: _Text = None
     of: _Text = None
+    facet: _Text = None
     at: Annotated[PlacePart | None, Field(exclude_if=_is_absent)] = None
     type: _Text = None
     message: Annotated[str | None, Field(exclude_if=lambda message: message is None)] = None

@@ -196,6 +196,17 @@ class AttemptPart(Part):
     environment: str | None = None
 
 
+class FacetPart(Part):
+    """The verdict on one of several claims of a report: of a cell, or of a run with where it was seen."""
+
+    name: str
+    verdict: Verdict
+    reason: Reason | None = None
+    matched: int = 0
+    of: int = 0
+    where: list[str] = Field(default_factory=list)
+
+
 class JobPart(Part):
     id: str
     script: str
@@ -208,6 +219,8 @@ class JobPart(Part):
     rate_upper_bound: float | None = None
     rate_interval: RateInterval | None = None
     checks: list[FindingPart] = Field(default_factory=list)
+    # Empty if the report makes one claim.
+    facets: list[FacetPart] = Field(default_factory=list)
     # The names of captured values that differ between the repeats.
     varying_values: list[str] = Field(default_factory=list)
     # With the setting `trace`: the trace of the first counted attempt that has one.
@@ -308,6 +321,8 @@ class RunDocument(Part):
     not_where: list[str] = Field(default_factory=list)
     # Set for `reproduced`, as the verdict or so far.
     contrast: ContrastPart | None = None
+    # The verdicts on each claim of a report that makes several.
+    facets: list[FacetPart] = Field(default_factory=list)
     newest: str | None = None
     without_result: int = 0
     ask: list[Ask] = Field(default_factory=list)

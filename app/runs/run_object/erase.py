@@ -58,6 +58,7 @@ def erased_document(run: RunDocument, *, moment: datetime) -> RunDocument:
             "report": report,
             "jobs": [_job(job) for job in run.jobs],
             "comparisons": [],
+            "facets": [],
             "removal": without_warning(run.removal),
             "withdrawn_at": moment,
         }
@@ -84,7 +85,13 @@ def erased_points(points: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def _job(job: JobPart) -> JobPart:
     attempts = [_attempt(attempt) for attempt in job.attempts]
     return job.model_copy(
-        update={"reason": _code_only(job.reason), "checks": [], "varying_values": [], "attempts": attempts}
+        update={
+            "reason": _code_only(job.reason),
+            "checks": [],
+            "facets": [],
+            "varying_values": [],
+            "attempts": attempts,
+        }
     )
 
 

@@ -108,6 +108,7 @@ def _parts(
             lambda: "This run was contributed from another machine. It was judged here from its attempts.",
         )
     yield "the contrast", lambda: _contrast(run)
+    yield "the claims", lambda: _facets(run)
     yield "the needs", lambda: ignored_needs_words(run.report.ignored_needs)
     yield "whether it is a bug", lambda: wording.defect_words(run)
     yield "the test of the cause", lambda: plain(wording.cause_test_words(run))
@@ -134,6 +135,11 @@ def _removal(run: RunDocument, removals: Sequence[RemovalPart]) -> str:
         lines.append(plain(removal_words(part), "A newer version lacks what an older one had."))
         lines += [f"The warning:\n\n{fence(_shorten(warning))}"] if warning else []
     return "\n\n".join(lines)
+
+
+def _facets(run: RunDocument) -> str:
+    """A line for each claim of a report that makes several."""
+    return "\n".join(f"- Claim {_code(facet.name)}: {_name(facet.verdict)}" for facet in run.facets)
 
 
 def _contrast(run: RunDocument) -> str:
