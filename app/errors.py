@@ -88,3 +88,8 @@ class NodeError(SamehereError):
     """The node on this machine failed: exit status 1."""
 
     code = "node_failed"
+
+
+def start_status(error: SamehereError) -> int:
+    """The exit status of a process that could not start: 1 if a later start may succeed, else 2."""
+    return 1 if isinstance(error, UnavailableError) else 2

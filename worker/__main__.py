@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         # The message of a rule over several settings names them itself.
-        where = f"{'.'.join(map(str, first['loc']))}: " if first["loc"] else ""
+        where = f"SAMEHERE_{'.'.join(map(str, first['loc'])).upper()}: " if first["loc"] else ""
         return _complain(where + first["msg"].removeprefix("Value error, "))
     # The other commands are run by people, or by `samehere`, which shows the log to people.
     log_to_stderr("node", settings, form=None if parsed.command == "node" else "text")

@@ -181,6 +181,7 @@ def respond(request: Request, error: Exception, *, page: Draw) -> Response:
             "request_failed",
             route=template_of(request),
             code=problem.code,
+            cause=_name_of_cause(error),
             exc_info=error if problem.status == 500 else None,
         )
     state_of(request).meters.note_refusal(problem.code)
@@ -201,6 +202,11 @@ def respond(request: Request, error: Exception, *, page: Draw) -> Response:
     response = page(request, problem)
     response.headers.update(headers)
     return response
+
+
+def _name_of_cause(error: Exception) -> str:
+    """The class of what a driver or a library raised, such as DiskFull, which says where to look."""
+    return type(getattr(error, "orig", None) or error.__cause__ or error).__name__
 
 
 def _methods(request: Request) -> list[str]:

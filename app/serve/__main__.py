@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from app.errors import SamehereError
+from app.errors import SamehereError, start_status
 from app.serve.demo import demo_settings
 from app.serve.supervisor import serve
 from app.settings import read_settings
@@ -24,7 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
         return serve(demo_settings(settings) if chosen.demo else settings, with_node=not chosen.no_node)
     except SamehereError as error:
         sys.stderr.write(f"samehere serve: {error.message}\n")
-        return 2
+        return start_status(error)
 
 
 if __name__ == "__main__":

@@ -7,14 +7,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from app.embedded.postgres import EmbeddedPostgres
-from app.errors import SetupError
+from app.errors import SamehereError, SetupError, UnavailableError, start_status
 from app.settings import ServiceSettings, read_settings
 from worker.contract.log import log_to_stderr
 from worker.contract.own_process import leave_current_folder
 
+# Postgres names no code when it refuses a connection. A server with other words for it counts as away.
+_REFUSALS = (
+    "authentication failed",
+    "no password supplied",
+    "does not exist",
+    "no pg_hba.conf entry",
+    "is not permitted to log in",
+)
+
 
 def migrate(database_url: str) -> None:
-    """Migrate a database to the schema of this version. Raises SetupError."""
+    """Migrate a database to the schema of this version.
+
+    Raises SetupError if it can't be, UnavailableError if the server is away.
+    """
     from alembic.util import CommandError
     from sqlalchemy.exc import OperationalError
 
@@ -23,7 +35,10 @@ def migrate(database_url: str) -> None:
     try:
         upgrade(database_url)
     except OperationalError as error:
-        raise SetupError(f"can't reach the database: {' '.join(str(error.orig).split())}") from error
+        words = " ".join(str(error.orig).split())
+        is_refused = any(refusal in words for refusal in _REFUSALS)
+        kind = SetupError if is_refused else UnavailableError
+        raise kind(f"can't reach the database: {words}") from error
     except CommandError as error:
         raise SetupError(
             f"the database can't be migrated (was it made by a newer version?): {error}"
@@ -61,9 +76,9 @@ def main() -> int:
         log_to_stderr("migrate", settings)
         with database(settings) as url:
             migrate(url)
-    except SetupError as error:
+    except SamehereError as error:
         sys.stderr.write(f"{error.message}\n")
-        return 2
+        return start_status(error)
     return 0
 
 

@@ -48,13 +48,13 @@ def require_token(settings: ServiceSettings, database_url: str) -> None:
 
 
 def require_broker(url: str) -> None:
-    """Raise SetupError if the broker can't be reached, or refuses the user or the password."""
+    """Raise SetupError if the broker refuses the user or the password, UnavailableError if it is away."""
     from redis import RedisError
 
     try:
         refusal = explain_refusal(url)
     except RedisError as error:
-        raise SetupError(f"can't reach the broker: {error}") from None
+        raise UnavailableError(f"can't reach the broker: {error}") from None
     if refusal:
         raise SetupError(refusal)
 

@@ -19,7 +19,7 @@ import structlog
 from app.embedded.postgres import EmbeddedPostgres
 from app.embedded.server import EmbeddedServer
 from app.embedded.valkey import EmbeddedValkey
-from app.errors import SetupError
+from app.errors import SetupError, UnavailableError
 from app.extras import require_node, require_service
 from app.runs.rows.presets import known_presets
 from app.serve.brief_child import in_child
@@ -66,7 +66,10 @@ class Supervisor:
         self._followers: dict[str, Follower] = {}
 
     def run(self) -> int:
-        """Serve until SIGTERM or SIGINT, then return 0. Raises SetupError if the service can't work."""
+        """Serve until SIGTERM or SIGINT, then return 0.
+
+        Raises SetupError if the service can't work, UnavailableError if one of its servers is away.
+        """
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
         try:
@@ -243,7 +246,8 @@ class Supervisor:
             self._start_server(server)
         except SetupError as error:
             if backoff.failures >= FAILURES_BEFORE_READY:
-                raise
+                # It ran before, so another start may help, for example when the disk has room again.
+                raise UnavailableError(error.message) from error
             log.warning("server_not_started", server=server.name, detail=error.message)
 
     def _end(self) -> None:

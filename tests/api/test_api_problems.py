@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+import psycopg
 import pytest
 import structlog
 from api.web_client import Web
+from sqlalchemy.exc import OperationalError
 
 # In the names of tests, so that it is the same in every process that collects them.
 UNKNOWN = "01k00000000000000000000000"
@@ -137,6 +139,20 @@ def test_a_body_over_the_limit_without_a_length(web: Web) -> None:
             yield b" " * 2**17
 
     check(web.client.post("/api/v1/runs", content=chunks(), headers=JSON), 413, "too_large")
+
+
+def test_the_log_names_what_the_driver_raised(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer says that the database does not answer; the operator learns that its disk is full."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise OperationalError("SELECT 'secret'", None, psycopg.errors.DiskFull("no space, secret"))
+
+    monkeypatch.setattr("app.api.runs.list_runs", fail)
+    with structlog.testing.capture_logs() as logged:
+        check(web.client.get("/api/v1/runs"), 503, "database_unavailable")
+    [line] = [line for line in logged if line["event"] == "request_failed"]
+    assert line["cause"] == "DiskFull"
+    assert "secret" not in str(line)
 
 
 def test_a_fault_of_ours_shows_nothing(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:

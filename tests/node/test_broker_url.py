@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+import socketserver
+import threading
 
-from worker.contract.broker.url import celery_url, redis_url
+import pytest
+import redis
+
+from worker.contract.broker.url import celery_url, explain_refusal, redis_url
 
 
 @pytest.mark.parametrize(
@@ -37,3 +41,42 @@ def test_each_client_gets_its_own_spelling(url: str, for_redis: str, for_celery:
     assert (redis_url(url), celery_url(url)) == (for_redis, for_celery)
     assert redis_url(for_celery) == for_redis
     assert celery_url(for_redis) == for_celery
+
+
+class OneAnswer(socketserver.StreamRequestHandler):
+    """A broker that answers every command with the same line."""
+
+    line = b""
+
+    def handle(self) -> None:
+        while self.rfile.readline():
+            self.wfile.write(self.line)
+
+
+@pytest.mark.parametrize(
+    ("line", "is_refused"),
+    [
+        (b"-WRONGPASS invalid username-password pair or user is disabled.\r\n", True),
+        (b"-NOAUTH Authentication required.\r\n", True),
+        (b"-NOPERM User node.n has no permissions to run the 'ping' command\r\n", True),
+        (b"-MISCONF Errors writing to the AOF file: No space left on device\r\n", False),
+        (b"-LOADING Redis is loading the dataset in memory\r\n", False),
+        (b"-OOM command not allowed when used memory > 'maxmemory'.\r\n", False),
+    ],
+)
+def test_only_a_refusal_is_taken_for_one(line: bytes, is_refused: bool) -> None:  # noqa: FBT001
+    """A service whose broker has a full disk must not end with the word that its password is wrong."""
+    handler = type("Answer", (OneAnswer,), {"line": line})
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        url = f"redis://127.0.0.1:{server.server_address[1]}/0"
+        try:
+            if is_refused:
+                assert "SAMEHERE_BROKER_PASSWORD_FILE" in explain_refusal(url)
+            else:
+                with pytest.raises(redis.RedisError):
+                    explain_refusal(url)
+        finally:
+            server.shutdown()
+            thread.join(10)

@@ -270,6 +270,7 @@ def test_a_run_finishes_under_a_key_and_nothing_is_denied(
 ) -> None:
     home = tmp_path / "home"
     home.mkdir()
+    log = tmp_path / "node.log"
     processes = Processes(stage, str(home))
     broker.execute_command("ACL", "LOG", "RESET")
     try:
@@ -288,19 +289,27 @@ def test_a_run_finishes_under_a_key_and_nothing_is_denied(
             "SAMEHERE_HEARTBEAT_SECONDS": "1",
             "SAMEHERE_WARM": "false",
         }
-        node = subprocess.Popen(
-            [sys.executable, "-P", "-m", "worker", "node", "--name", "keyed", "--slots", "1"],
-            env={**os.environ, **variables},
-            cwd=home,
-        )
+        with log.open("w") as output:
+            node = subprocess.Popen(
+                [sys.executable, "-P", "-m", "worker", "node", "--name", "keyed", "--slots", "1"],
+                env={**os.environ, **variables},
+                cwd=home,
+                stderr=output,
+            )
         processes.running.append(node)
         wait_for(lambda: known(stage))
         run_id = stage.submit(repeats=2).document.id
         wait_for(lambda: stage.run(run_id).state == "finished", seconds=90)
         assert stage.run(run_id).verdict == "reproduced"
+        assert broker.execute_command("ACL", "LOG") == []
+        node_keys.revoke(broker, "keyed")
+        wait_for(lambda: "broker_refuses_the_key" in log.read_text())
         node.terminate()
         assert node.wait(20) == 0
-        assert broker.execute_command("ACL", "LOG") == []
+        lines = {line["event"]: line for line in map(json.loads, filter(None, log.read_text().splitlines()))}
+        assert "samehere node-key create" in lines["broker_refuses_the_key"]["remedy"]
+        assert lines["node_started"]["slots"] == 1
+        assert (lines["attempt_ended"]["kind"], lines["attempt_ended"]["reason"]) == ("repeat", None)
     finally:
         processes.end()
 

@@ -28,6 +28,7 @@ from worker.slots.pool import PREVIEW_PLACES
 _log = structlog.get_logger(__name__)
 _TICK_SECONDS = 1.0
 _GOODBYE_SECONDS = 5.0
+_NEW_KEY = "make a key with `samehere node-key create`, and start the node again with it"
 
 
 def _keep_log(**_facts: Any) -> None:
@@ -56,13 +57,14 @@ class Node:
         self._has_sent_draining = False
         # The last hello as JSON: another one is sent when it changes.
         self._last_hello = ""
-        # True while the broker does not answer.
-        self._outage = False
+        # The kind of error while the broker does not answer; empty while it does.
+        self._outage = ""
 
     def run(self) -> int:
         """The exit status. Raises SandboxUnavailableError if this machine gives no acceptable isolation."""
         self._parts.start()
         self._courier.start()
+        _log.info("node_started", level=self._pool.level, slots=self._settings.slots)
         # The dispatcher acts on the hello at once, and gives work only to a node whose heartbeat it sees.
         self._try_heartbeat()
         self._send_hello()
@@ -157,7 +159,7 @@ class Node:
                 next_beat = now
                 self._note_outage(error)
             else:
-                self._outage = False
+                self._outage = ""
         self._delete_heartbeat()
 
     def _open_or_close(self) -> bool:
@@ -210,9 +212,13 @@ class Node:
             self._note_outage(error)
 
     def _note_outage(self, error: redis.RedisError) -> None:
-        if not self._outage:
-            _log.warning("broker_unreachable", kind=type(error).__name__)
-        self._outage = True
+        before, self._outage = self._outage, type(error).__name__
+        if isinstance(error, redis.AuthenticationError):
+            if before != self._outage:
+                # The key was revoked, or the broker has lost its data.
+                _log.error("broker_refuses_the_key", remedy=_NEW_KEY)
+        elif not before:
+            _log.warning("broker_unreachable", kind=self._outage)
 
     def _send_hello(self) -> None:
         hello = self._parts.make_hello()

@@ -70,7 +70,13 @@ class Runner:
                 who_can_act=WhoCanAct.OPERATOR,
             )
             result = self._executor.without_run(attempt, Outcome.SETUP_FAILED, reason)
-        _log.info("attempt_ended", outcome=result.outcome, seconds=round(time.monotonic() - began, 3))
+        _log.info(
+            "attempt_ended",
+            kind=attempt.kind,
+            outcome=result.outcome,
+            reason=result.reason.code if result.reason is not None else None,
+            seconds=round(time.monotonic() - began, 3),
+        )
         self.finish(grant.entry, result)
         return result.outcome is not Outcome.LOST
 

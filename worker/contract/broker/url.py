@@ -41,8 +41,16 @@ def explain_refusal(url: str) -> str:
     with redis.Redis.from_url(redis_url(url), **timeouts) as connection:
         try:
             connection.ping()
-        except (redis.AuthenticationError, redis.ResponseError):
-            return "the broker refuses the user or the password: correct SAMEHERE_BROKER_URL"
+        except (
+            redis.AuthenticationError,
+            redis.exceptions.AuthenticationWrongNumberOfArgsError,
+            redis.exceptions.NoPermissionError,
+        ):
+            # Another answer, such as that of a full disk, is no word on the password.
+            return (
+                "the broker refuses the user or the password: correct SAMEHERE_BROKER_URL or "
+                "SAMEHERE_BROKER_PASSWORD_FILE (a node's key is made by `samehere node-key create`)"
+            )
     return ""
 
 
