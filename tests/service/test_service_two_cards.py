@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import update
 from stage import TOOLCHAIN, Stage, result
 
-from app.runs.lifecycle.dispatch import PATIENCE
+from app.runs.lifecycle.node_choice import PATIENCE
 from app.runs.submission.submit import Submission, submit
 from app.storage.models import AttemptRow
 from app.targets.target import Target
@@ -144,3 +144,27 @@ def test_two_cells_that_differ_in_the_card_only(stage: Stage) -> None:
     assert stage.dispatch() == []
     end(stage, [attempt for attempt in both if attempt.capability == "sm90"])
     assert [attempt.capability for attempt in stage.dispatch()] == ["sm90"]
+
+
+def test_the_two_kinds_take_turns(stage: Stage) -> None:
+    """Attempts that wait for a card and ones that have it from the start: each in its turn, all that fit."""
+    hello(stage, "9.0", "9.0", places=4)
+    at_touch = [run(stage, number, repeats=3) for number in range(4)]
+    with stage.session() as session:
+        timed = Submission(
+            script="import time\nraise RuntimeError('boom')",
+            claim="RuntimeError: boom",
+            repeats=4,
+            targets=(Target(device=Device.CUDA, gpus=1, toolchain=TOOLCHAIN),),
+        )
+        from_start = submit(session, timed, settings=stage.settings).document.id
+    kinds = []
+    while attempts := stage.dispatch():
+        kinds.append((len(attempts), {attempt.card.value for attempt in attempts}))
+        # One after the other: no other starts until all of this kind have ended.
+        for attempt in attempts[:-1]:
+            end(stage, [attempt])
+            assert stage.dispatch() == []
+        end(stage, attempts[-1:])
+    assert kinds == [(8, {"at_touch"}), (2, {"from_start"}), (4, {"at_touch"}), (2, {"from_start"})]
+    assert {stage.run(each).state for each in (*at_touch, from_start)} == {"finished"}

@@ -26,6 +26,9 @@ class NodeCapacity:
     at_touch: int = 0
     # The attempts under way that have their cards from the start.
     from_start: int = 0
+    # The same two counts at the beginning of the round.
+    at_touch_before: int = 0
+    from_start_before: int = 0
     # The places for attempts on cards that are taken, by the kind of card that was asked for; None: any kind.
     # An attempt that has its cards from the start takes all places of each.
     _taken: Counter[str | None] = field(default_factory=Counter)
@@ -77,12 +80,23 @@ class NodeCapacity:
             return target.cards_needed * self.places <= self.free_places(target) and self.at_touch == 0
         return self.from_start == 0 and self.free_places(target) > 0
 
-    def can_reserve(self, target: Target, *, required_level: Level) -> bool:
-        """Whether the node may keep cards for an attempt that has to wait for them."""
-        return self.attempts > 0 and self.serves(target, required_level=required_level)
+    def can_reserve(self, target: Target, *, required_level: Level, use: CardUse) -> bool:
+        """Whether the node may keep cards for an attempt: one on several, or others of another kind run."""
+        has_to_wait = target.cards_needed > 1 or self.has_other_kind(target, use)
+        return has_to_wait and self.attempts > 0 and self.serves(target, required_level=required_level)
+
+    def has_other_kind(self, target: Target, use: CardUse) -> bool:
+        """Whether attempts are under way that get their cards at another time than this one would."""
+        is_from_start = self.use_of(target, use) is CardUse.FROM_START
+        return (self.at_touch if is_from_start else self.from_start) > 0
+
+    def is_other_kind_older(self, target: Target, use: CardUse) -> bool:
+        """Whether attempts of the other kind began in an earlier round."""
+        is_from_start = self.use_of(target, use) is CardUse.FROM_START
+        return (self.at_touch_before if is_from_start else self.from_start_before) > 0
 
     def reserve(self, target: Target) -> None:
-        """Let no attempt start on a card before one that needs its cards from the start."""
+        """Let no more attempts start on cards that this one may use."""
         self._waiting.append(target)
 
     def can_preview(self, target: Target, *, required_level: Level) -> bool:
@@ -144,4 +158,6 @@ def capacities_of(
     for hold in holds:
         if hold.node in capacities:
             capacities[hold.node].fill(target_of(hold), hold.kind, use_of(hold, uses, first_lease=1))
+    for capacity in capacities.values():
+        capacity.at_touch_before, capacity.from_start_before = capacity.at_touch, capacity.from_start
     return capacities

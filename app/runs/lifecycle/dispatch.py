@@ -8,17 +8,16 @@ job to no node.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
-from heapq import heapify, heappop, heappush
 
 import structlog
 from sqlalchemy.orm import Session
 
 from app.clock import now
 from app.judging.verdict.passage import points_to_pass
-from app.runs.lifecycle.capacity import NodeCapacity, capacities_of, read_card_uses, use_of
+from app.runs.lifecycle.capacity import capacities_of, read_card_uses, use_of
+from app.runs.lifecycle.node_choice import choose, choose_previews
 from app.runs.rows.events import emit
 from app.runs.rows.facts import reading_of, report_of_run
 from app.runs.rows.nodes import with_hellos
@@ -32,7 +31,6 @@ from app.storage.queries import runs as queries
 from app.storage.queries.queue import nodes as node_queries
 from app.storage.queries.queue import quarantines as quarantine_queries
 from app.storage.queries.queue import queue
-from app.storage.queries.queue.queue import Candidate
 from app.storage.tallies import Tally, count, observe
 from app.targets.quarantines import Quarantines
 from app.targets.target import target_of
@@ -43,15 +41,14 @@ from worker.contract import (
     CardUse,
     Heartbeat,
     Hello,
-    Level,
     Limits,
     PassagePoint,
 )
 
 log = structlog.get_logger(__name__)
 
-# Once a submitted attempt on one card has waited for longer, nobody on several cards overtakes others.
-PATIENCE = timedelta(minutes=5)
+# By node: the attempt that is next on its cards. The lock on the nodes lets one round run at a time.
+_next_on_cards: dict[str, str] = {}
 
 
 def living(
@@ -71,119 +68,6 @@ def living(
         if hello is not None and CONTRACT_VERSION in hello.contracts:
             nodes[row.name] = hello
     return nodes
-
-
-def choose_previews(
-    candidates: Sequence[Candidate], capacities: Mapping[str, NodeCapacity], *, required_level: Level
-) -> dict[str, str]:
-    """The node for each preview, by attempt id. The first previews of each run come first."""
-    chosen: dict[str, str] = {}
-    for candidate in candidates:
-        if candidate.kind is not AttemptKind.PREVIEW:
-            continue
-        target = target_of(candidate)
-        able = [
-            name for name in capacities if capacities[name].can_preview(target, required_level=required_level)
-        ]
-        if able:
-            name = max(able, key=lambda key: (capacities[key].previews, capacities[key].attempts, key))
-            capacities[name].fill(target, candidate.kind)
-            chosen[candidate.attempt_id] = name
-    return chosen
-
-
-def choose(
-    candidates: Sequence[Candidate],
-    capacities: Mapping[str, NodeCapacity],
-    busy: Counter[str],
-    *,
-    required_level: Level,
-    uses: Mapping[str, CardUse],
-) -> dict[str, str]:
-    """The node for each attempt that is no preview, by attempt id. A job stays on its node.
-
-    A canary comes first, then submitted runs, then background runs. Among those the run with the fewest
-    attempts on nodes (`busy`) is next. The first attempt of a job on several cards does not wait for its
-    turn: it would keep cards idle as long if it came later.
-    """
-    bound = {candidate.job_id: candidate.node for candidate in candidates}
-    chosen: dict[str, str] = {}
-
-    def place(candidate: Candidate) -> None:
-        use = use_of(candidate, uses, first_lease=0)
-        name = _home(candidate, bound[candidate.job_id], capacities, required_level=required_level, use=use)
-        if name is not None:
-            bound[candidate.job_id] = name
-            chosen[candidate.attempt_id] = name
-            busy[candidate.run_id] += 1
-
-    first = _first_on_several_cards(candidates)
-    for candidate in first.values():
-        place(candidate)
-    by_run: dict[str, deque[Candidate]] = {}
-    for candidate in candidates:
-        if candidate.kind is not AttemptKind.PREVIEW and candidate.attempt_id not in first:
-            by_run.setdefault(candidate.run_id, deque()).append(candidate)
-    classes = {
-        run_id: (not waiting[0].is_canary, waiting[0].background) for run_id, waiting in by_run.items()
-    }
-    turns = [(classes[run_id], busy[run_id], run_id) for run_id in by_run]
-    heapify(turns)
-    while turns and any(capacity.attempts > 0 for capacity in capacities.values()):
-        _class, _busy, run_id = heappop(turns)
-        place(by_run[run_id].popleft())
-        if by_run[run_id]:
-            heappush(turns, (classes[run_id], busy[run_id], run_id))
-    return chosen
-
-
-def _first_on_several_cards(candidates: Sequence[Candidate]) -> dict[str, Candidate]:
-    """The first attempt of each submitted job on several cards that has not begun, by attempt id.
-
-    None if an attempt on one card has lost its patience: it is overtaken no more.
-    """
-    since = now() - PATIENCE
-    first: dict[str, Candidate] = {}
-    for candidate in candidates:
-        if candidate.kind is AttemptKind.PREVIEW or candidate.background:
-            continue
-        cards = target_of(candidate).cards_needed
-        if cards == 1 and candidate.queued_at < since:
-            return {}
-        if cards > 1 and candidate.node is None:
-            first.setdefault(candidate.job_id, candidate)
-    return {candidate.attempt_id: candidate for candidate in first.values()}
-
-
-def _home(
-    candidate: Candidate,
-    bound: str | None,
-    capacities: Mapping[str, NodeCapacity],
-    *,
-    required_level: Level,
-    use: CardUse,
-) -> str | None:
-    """The node for an attempt, or None: the node of its job, else the one with most free places.
-
-    Takes the place. One that has to wait for its cards keeps others from starting on them before it, on the
-    node where most are free.
-    """
-    target = target_of(candidate)
-    names = [name for name in (capacities if bound is None else [bound]) if name in capacities]
-    able = [
-        name for name in names if capacities[name].can_take(target, required_level=required_level, use=use)
-    ]
-    if not able:
-        waits_on = [
-            name for name in names if capacities[name].can_reserve(target, required_level=required_level)
-        ]
-        if waits_on and target.cards_needed and use is CardUse.FROM_START:
-            name = max(waits_on, key=lambda key: (capacities[key].free_places(target), key))
-            capacities[name].reserve(target)
-        return None
-    name = max(able, key=lambda key: (capacities[key].attempts, key))
-    capacities[name].fill(target, use=use)
-    return name
 
 
 def dispatch(session: Session, broker: Broker, *, settings: ServiceSettings) -> int:
@@ -213,9 +97,10 @@ def dispatch(session: Session, broker: Broker, *, settings: ServiceSettings) -> 
     uses |= read_card_uses(session, fleet, candidates)
     by_id = {candidate.attempt_id: candidate for candidate in candidates}
     busy = Counter(hold.run_id for hold in holds if hold.kind is not AttemptKind.PREVIEW)
+    level = settings.required_level
     chosen = {
-        **choose_previews(candidates, capacities, required_level=settings.required_level),
-        **choose(candidates, capacities, busy, required_level=settings.required_level, uses=uses),
+        **choose_previews(candidates, capacities, required_level=level),
+        **choose(candidates, capacities, busy, required_level=level, uses=uses, next_on_cards=_next_on_cards),
     }
     if not chosen:
         return 0

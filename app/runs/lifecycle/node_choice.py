@@ -1,0 +1,184 @@
+"""Chooses the node for each waiting attempt: fair between runs, and nobody waits for a card forever."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from heapq import heapify, heappop, heappush
+
+from app.clock import now
+from app.runs.lifecycle.capacity import NodeCapacity, use_of
+from app.storage.queries.queue.queue import Candidate
+from app.targets.target import Target, target_of
+from worker.contract import AttemptKind, CardUse, Level
+
+# Once a submitted attempt on one card has waited for longer, nobody on several cards overtakes others.
+PATIENCE = timedelta(minutes=5)
+
+
+def choose_previews(
+    candidates: Sequence[Candidate], capacities: Mapping[str, NodeCapacity], *, required_level: Level
+) -> dict[str, str]:
+    """The node for each preview, by attempt id. The first previews of each run come first."""
+    chosen: dict[str, str] = {}
+    for candidate in candidates:
+        if candidate.kind is not AttemptKind.PREVIEW:
+            continue
+        target = target_of(candidate)
+        able = [
+            name for name in capacities if capacities[name].can_preview(target, required_level=required_level)
+        ]
+        if able:
+            name = max(able, key=lambda key: (capacities[key].previews, capacities[key].attempts, key))
+            capacities[name].fill(target, candidate.kind)
+            chosen[candidate.attempt_id] = name
+    return chosen
+
+
+def choose(
+    candidates: Sequence[Candidate],
+    capacities: Mapping[str, NodeCapacity],
+    busy: Counter[str],
+    *,
+    required_level: Level,
+    uses: Mapping[str, CardUse],
+    next_on_cards: MutableMapping[str, str] | None = None,
+) -> dict[str, str]:
+    """The node for each attempt that is no preview, by attempt id. A job stays on its node.
+
+    A canary comes first, then submitted runs, then background runs. Among those the run with the fewest
+    attempts on nodes (`busy`) is next. The first attempt of a job on several cards does not wait for its
+    turn: it would keep cards idle as long if it came later.
+
+    `next_on_cards` is kept from round to round: for each node an attempt that waits until attempts of the
+    other kind have ended. It comes before all others, and nobody starts on its cards meanwhile.
+    """
+    repeats = [candidate for candidate in candidates if candidate.kind is not AttemptKind.PREVIEW]
+    choice = _Choice(
+        capacities=capacities,
+        busy=busy,
+        required_level=required_level,
+        uses=uses,
+        next_on_cards={} if next_on_cards is None else next_on_cards,
+        bound={candidate.job_id: candidate.node for candidate in repeats},
+    )
+    choice.place_next({candidate.attempt_id: candidate for candidate in repeats})
+    for candidate in _first_on_several_cards(repeats):
+        choice.place(candidate)
+    by_run: dict[str, deque[Candidate]] = {}
+    for candidate in repeats:
+        if candidate.attempt_id not in choice.tried:
+            by_run.setdefault(candidate.run_id, deque()).append(candidate)
+    classes = {
+        run_id: (not waiting[0].is_canary, waiting[0].background) for run_id, waiting in by_run.items()
+    }
+    turns = [(classes[run_id], busy[run_id], run_id) for run_id in by_run]
+    heapify(turns)
+    while turns and any(capacity.attempts > 0 for capacity in capacities.values()):
+        _class, _busy, run_id = heappop(turns)
+        choice.place(by_run[run_id].popleft())
+        if by_run[run_id]:
+            heappush(turns, (classes[run_id], busy[run_id], run_id))
+    return choice.chosen
+
+
+def _first_on_several_cards(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The first attempt of each submitted job on several cards that has not begun.
+
+    None if an attempt on one card has lost its patience: it is overtaken no more.
+    """
+    since = now() - PATIENCE
+    first: dict[str, Candidate] = {}
+    for candidate in candidates:
+        if candidate.background:
+            continue
+        cards = target_of(candidate).cards_needed
+        if cards == 1 and candidate.queued_at < since:
+            return []
+        if cards > 1 and candidate.node is None:
+            first.setdefault(candidate.job_id, candidate)
+    return list(first.values())
+
+
+@dataclass(slots=True, kw_only=True)
+class _Choice:
+    """One round. `bound` is the node of each job that has one."""
+
+    capacities: Mapping[str, NodeCapacity]
+    busy: Counter[str]
+    required_level: Level
+    uses: Mapping[str, CardUse]
+    next_on_cards: MutableMapping[str, str]
+    bound: dict[str, str | None]
+    chosen: dict[str, str] = field(default_factory=dict)
+    # The attempts whose turn is over in this round.
+    tried: set[str] = field(default_factory=set)
+
+    def place_next(self, by_id: Mapping[str, Candidate]) -> None:
+        """Place the attempts that are next on the cards of a node, or let nobody else start on these."""
+        for node, attempt_id in list(self.next_on_cards.items()):
+            candidate = by_id.get(attempt_id)
+            capacity = self.capacities.get(node)
+            target = None if candidate is None else target_of(candidate)
+            if (
+                candidate is None
+                or target is None
+                or capacity is None
+                or not capacity.serves(target, required_level=self.required_level)
+            ):
+                del self.next_on_cards[node]
+                continue
+            self.tried.add(attempt_id)
+            if self._find(candidate, target):
+                del self.next_on_cards[node]
+            else:
+                capacity.reserve(target)
+
+    def place(self, candidate: Candidate) -> None:
+        """Place an attempt, or keep the cards of the node where most are free for it.
+
+        If attempts of the other kind are in its way, it is next there. Those of this round still start beside
+        them: otherwise attempts of the two kinds would run one at a time.
+        """
+        if candidate.attempt_id in self.tried:
+            return
+        self.tried.add(candidate.attempt_id)
+        target = target_of(candidate)
+        if self._find(candidate, target) or target.cards_needed == 0:
+            return
+        use = use_of(candidate, self.uses, first_lease=0)
+        waits_on = [
+            name
+            for name in self._nodes_of(candidate)
+            if self.capacities[name].can_reserve(target, required_level=self.required_level, use=use)
+        ]
+        if not waits_on:
+            return
+        name = max(waits_on, key=lambda key: (self.capacities[key].free_places(target), key))
+        if self.capacities[name].has_other_kind(target, use):
+            self.next_on_cards.setdefault(name, candidate.attempt_id)
+        if target.cards_needed > 1 or self.capacities[name].is_other_kind_older(target, use):
+            self.capacities[name].reserve(target)
+
+    def _find(self, candidate: Candidate, target: Target) -> bool:
+        """Place an attempt on the node of its job, else on that with most free places. False if none can."""
+        use = use_of(candidate, self.uses, first_lease=0)
+        able = [
+            name
+            for name in self._nodes_of(candidate)
+            if self.capacities[name].can_take(target, required_level=self.required_level, use=use)
+        ]
+        if not able:
+            return False
+        name = max(able, key=lambda key: (self.capacities[key].attempts, key))
+        self.capacities[name].fill(target, use=use)
+        self.bound[candidate.job_id] = name
+        self.chosen[candidate.attempt_id] = name
+        self.busy[candidate.run_id] += 1
+        return True
+
+    def _nodes_of(self, candidate: Candidate) -> list[str]:
+        node = self.bound[candidate.job_id]
+        return [name for name in (self.capacities if node is None else [node]) if name in self.capacities]
