@@ -55,7 +55,14 @@ def test_a_title_says_sometimes_in_more_words(title: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "title", ["np.random.normal is wrong", "random_state is ignored", "A random seed of 0"]
+    "title",
+    [
+        "np.random.normal is wrong",
+        "random_state is ignored",
+        "A random seed of 0",
+        "cumsum stays within 0 and 1 in 1.22rc0",
+        "index 1 in 5.0 is lost",
+    ],
 )
 def test_a_name_with_random_is_no_word_of_chance(title: str) -> None:
     assert not says_sometimes(title)

@@ -7,6 +7,7 @@ from default_limits import read
 
 from app.intake.claim.claims import Role
 from app.intake.reading import Reading, ScriptRole
+from app.intake.text.fenced_prose import is_fenced_prose
 from app.intake.text.markdown import blocks_of
 
 SCRIPT = "import numpy as np\nfor n in range(3):\n    print(np.sum(n))\n"
@@ -182,3 +183,75 @@ def test_an_angle_bracket_of_an_expected_value_stays() -> None:
         Role.BUG: ("Box(<none>)",),
         Role.EXPECTED: ("Box(<unset>)",),
     }
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "We see `array([1, 1])` afterwards, we expect `array([1, 2])`, as in all versions before.",
+        "`y` is `array([1, 1])` for me. The value should be `array([1, 2])`, as it was before.",
+        "I get `array([1, 1])` here, but I expected `array([1, 2])` from such a call.",
+        "The result is `array([1, 1])` with the new release, instead of the right `array([1, 2])` for it.",
+        "My output is `array([1, 1])`.\nIt must be `array([1, 2])`, as in the version before this one.",
+    ],
+)
+def test_sentences_in_a_fence_are_read_as_sentences(words: str) -> None:
+    script = "```python\nimport numpy as np\ny = np.cumsum([1, 1])\nprint(repr(y))\n```\n"
+    claim = _report(f"# cumsum\n\n{script}\n### Error message:\n\n```shell\n{words}\n```\n").claim
+    assert [(check.role, check.lines) for check in claim.checks] == [
+        (Role.BUG, ("array([1, 1])",)),
+        (Role.EXPECTED, ("array([1, 2])",)),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "UserWarning: The given `a` should be a list, and not the `b` that I got before",
+        "$ python t.py\nthe value `a` should be what we expect, `b` came before it",
+        "expected `a` but got `b`",
+        "x = `a` and y = `b` were there before we expected them to be there at all",
+    ],
+)
+def test_output_in_a_fence_stays_output(text: str) -> None:
+    assert not is_fenced_prose(text)
+
+
+@pytest.mark.parametrize("formula", ["14*0.02+2", "# put code here\n0.1 + 0.2", "2**0.5 * 2**0.5\n1/3"])
+def test_a_formula_is_a_script(formula: str) -> None:
+    reading = _report(f"# A sum is wrong\n\n```python\n{formula}\n```\n\nI get something else.\n")
+    assert not reading.ask
+    assert "displayhook" in reading.scripts[0].script
+
+
+@pytest.mark.parametrize("value", ["1+2j", "tensor(3.)", "[1, 2]", "-3.5"])
+def test_a_value_is_no_script(value: str) -> None:
+    reading = _report(f"# A sum is wrong\n\n```python\n{value}\n```\n\nI get that.\n")
+    assert [each.code for each in reading.ask] == ["no_script"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import pydantic.version; print(pydantic.version.version_info())",
+        "import pandas as pd\npd.show_versions()",
+        "import platform\nprint(platform.platform())",
+    ],
+)
+def test_code_that_prints_versions_is_no_script(code: str) -> None:
+    report = f"# Title\n\n```python\n{SCRIPT}```\n\n## Versions\n\n```python\n{code}\n```\n"
+    assert [script.script for script in _report(report).scripts] == [SCRIPT]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The call ends in an `UnboundLocalError`, but it doesn't reckon with all bins being 0.",
+        "We get a `ValueError` instead of 0.",
+        "It gives `TypeError`, but should give 3.",
+    ],
+)
+def test_the_name_of_an_error_is_no_printed_text(sentence: str) -> None:
+    claim = _report(f"# hist\n\n{sentence}\n\n```python\n{SCRIPT}```\n").claim
+    readings = (claim, *claim.further)
+    assert not [check for each in readings for check in each.checks if "Error" in " ".join(check.lines)]

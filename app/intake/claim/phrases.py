@@ -130,6 +130,7 @@ _OF_A_LINE = re.compile(
     rf" (?:is|says|shows|prints|gives|returns|was|comes out as) [`\"']?(?P<value>{LITERAL})",
     FLAGS,
 )
+_EXCEPTION_NAME = re.compile(r"(?:\w{1,60}\.){0,6}[A-Z]\w{0,60}(?:Error|Exception)")
 
 
 def phrase_checks(sentence: str) -> list[Check]:
@@ -210,6 +211,9 @@ def _without_versions(sentence: str) -> str:
 def _seen_and_expected(sentence: str) -> list[Check]:
     values = seen_and_expected(_without_versions(sentence))
     if values is None or strip_quotes(values[0]) == strip_quotes(values[1]):
+        return []
+    # `it ends in a TypeError` is about an exception, and about no printed text.
+    if _EXCEPTION_NAME.fullmatch(strip_quotes(values[0])):
         return []
     bug = literal_check(values[0], sentence, Role.BUG)
     expected = literal_check(values[1], sentence, Role.EXPECTED)

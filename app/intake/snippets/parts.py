@@ -12,8 +12,10 @@ from app.intake.snippets.inline_code import inline_statements, statements_in_sen
 from app.intake.snippets.labelled_sessions import labelled_sessions
 from app.intake.snippets.output_marks import without_common_sign
 from app.intake.snippets.rewrites import make_readable
+from app.intake.snippets.roles import only_computes
 from app.intake.snippets.shell_sessions import Piece
 from app.intake.snippets.transcripts import does_something, take_apart, without_magics
+from app.intake.text.fenced_prose import is_fenced_prose
 from app.intake.text.markdown import Block
 from app.intake.words.environment_line import is_environment_block
 from app.intake.words.languages import in_english
@@ -238,12 +240,16 @@ def _parts_of_block(block: Block, heading: str, before: str) -> list[Part]:
     if block.language in _NOT_OUTPUT:
         return []
     piece = take_apart(block.text)
+    if block.language.startswith("py") and not piece.transcript and only_computes(block.text):
+        # The author typed a formula and saw its value.
+        piece = Piece(code=block.text, transcript=True)
     if piece.code and not (block.may_be_python or piece.transcript or piece.session):
         # A tag such as `text` or `console` excludes Python.
         piece = Piece(output=block.text)
     if piece.transcript and not parses(make_readable(without_magics(piece.code)[0])[0]):
         return [Part(PartKind.FOREIGN, block.text, heading, before, tag=block.language)]
-    if not block.fenced and piece.output and not piece.code and not piece.commands:
+    is_output_alone = bool(piece.output) and not piece.code and not piece.commands
+    if is_output_alone and (not block.fenced or is_fenced_prose(block.text)):
         return [Part(PartKind.PROSE, block.text, heading, before)]
     parts = [
         Part(kind, text, heading, before, transcript=piece.transcript, tag=block.language)

@@ -25,7 +25,7 @@ _OWN_FAULT = re.compile(
 )
 _ABOUT_VERSIONS = re.compile(
     r"__version__|collect_env|get_env_info|__config__|version\.cuda|cudnn\.version|get_device_name"
-    r"|sys\.version"
+    r"|sys\.version|\bversion\.version|\bversion_info\b|show_versions|platform\.(?:platform|python_version)\("
 )
 _MOST_INTRODUCTION = 300
 # Matches `Docs:`, `The example of the manual:`, `while the equivalent`, `numpy version:`.
@@ -139,6 +139,23 @@ def about_versions_only(code: str) -> bool:
         # A comparison of versions does more than print them.
         and not any(isinstance(node, ast.Compare) for node in ast.walk(statement))
         for statement in doing
+    )
+
+
+def only_computes(text: str) -> bool:
+    """True if the text is nothing but a formula of numbers: `14*0.02+2`. `1+2j` is a value."""
+    tree = tree_of(text)
+    if tree is None or not tree.body:
+        return False
+    return all(
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.BinOp)
+        and all(
+            not isinstance(node, ast.Constant) or isinstance(node.value, int | float)
+            for node in ast.walk(statement.value)
+        )
+        and not any(isinstance(node, ast.Name | ast.Call) for node in ast.walk(statement.value))
+        for statement in tree.body
     )
 
 

@@ -122,7 +122,8 @@ _SOMETIMES = re.compile(
     rf"|{_NUMBER}\s+of\s+(?:\d+|ten|five|twenty)\s+(?:runs|times|tries|attempts|draws)"
     rf"|\d+\s*%\s+of\s+(?:the\s+)?(?:time|runs)|{_RUNS}|{_NOT_ALWAYS}|{_RUNS_ELSEWHERE}"
     rf"|{_NOT_ALWAYS_ELSEWHERE}|{_OF_FAILURES}"
-    rf"|{_OF_FAILURES_ELSEWHERE})(?!\w)|有时|并不总是|{_RUNS_IN_ASIA}|{_OF_FAILURES_IN_ASIA}",
+    # `stays within 0 and 1 in 1.22` is about a version.
+    rf"|{_OF_FAILURES_ELSEWHERE})(?!\w|\.\d)|有时|并不总是|{_RUNS_IN_ASIA}|{_OF_FAILURES_IN_ASIA}",
     FLAGS,
 )
 # In the rest of a report, only words about runs are.
