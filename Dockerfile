@@ -27,7 +27,8 @@ COPY worker worker
 COPY migrations migrations
 
 FROM base AS web
-RUN pip install --constraint constraints.txt '.[service]' && rm -rf /src
+# `embedded` for pg_dump, pg_restore and psql: `samehere dump` and `samehere restore` use them.
+RUN pip install --constraint constraints.txt '.[service,embedded]' && rm -rf /src
 WORKDIR /
 USER samehere
 EXPOSE 8000

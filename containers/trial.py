@@ -137,6 +137,16 @@ class Trial:
         answer = json.loads(out)
         return f"{answer['verdict']}: {answer['summary']}"
 
+    def back_up(self) -> str:
+        """Dump the database, and restore it into a second one. The last word of both."""
+        dumped = self.execute("web", "samehere", "dump", "/tmp/trial.dump")  # noqa: S108  # a tmpfs of its own
+        self.execute("postgres", "createdb", "-U", "samehere", "second")
+        url = "SAMEHERE_DATABASE_URL=postgresql://samehere@postgres/second"
+        restored = self.execute("web", "env", url, "samehere", "restore", "/tmp/trial.dump")  # noqa: S108
+        if dumped.split(" dumped ")[0] != restored.split(" restored ")[0]:
+            raise TrialError(f"dumped: {dumped}restored: {restored}")
+        return restored.strip()
+
     def places_of_secrets(self) -> Iterator[str]:
         """Where a password stands and must not: descriptions of containers, command lines, environments."""
         passwords = [path.read_text().strip() for path in self._secrets.iterdir()]
@@ -227,6 +237,7 @@ def check_life(trial: Trial, engine: str) -> None:
     trial.run([engine, "restart", trial.container("broker")])
     trial.await_health(SERVERS)
     say(f"third report, after a restart of the broker: {expect_reproduced(trial.submit(token))}")
+    say(f"backup: {trial.back_up()}")
     places = sorted(set(trial.places_of_secrets()))
     if places:
         raise TrialError(f"passwords stand in: {', '.join(places)}")
