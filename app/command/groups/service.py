@@ -40,7 +40,7 @@ def serve(
         typer.Option("--demo", help="Start a separate service, with recorded runs as its sample history."),
     ] = False,
 ) -> None:
-    """Start the service: web, recorder, dispatcher, beat and a node, with its own Postgres and Valkey."""
+    """Start the service: web, recorder, beat and a node, with its own Postgres and Valkey."""
     from app.command.service.serve import serve as run
 
     run(host=host, port=port, no_node=no_node, demo=demo)
