@@ -10,7 +10,7 @@ from __future__ import annotations
 JUDGING_RULES = 15
 # Raise this when the comparison of the same two attempts may change. Stored comparisons are then computed
 # again.
-COMPARISON_RULES = 2
+COMPARISON_RULES = 3
 # Raise this when a report must be found by other words or facets. `python -m app.serve.backfill search` then
 # indexes all reports again.
 INDEX_RULES = 1

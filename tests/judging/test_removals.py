@@ -6,6 +6,7 @@ import pytest
 from judging_builders import claim, raises, result, script
 
 from app.intake.reading import Reading
+from app.judging.cause.cause import cause_of_pair
 from app.judging.cause.removals import Removal, removal_of
 from app.judging.judgement import JudgedCell
 from app.judging.verdict.job import judge_job
@@ -126,6 +127,14 @@ def test_a_local_part_of_a_version_is_not_shown() -> None:
     removal = found(warned("`in1d` is deprecated"), newer)
     assert removal is not None
     assert removal.newer == "2.4.0"
+
+
+def test_two_attempts_of_two_versions_have_it_as_their_cause() -> None:
+    sides = [(Target(), warned("`in1d` is deprecated")), (Target(), failed(*ATTRIBUTE))]
+    code = script("import numpy as np\nnp.in1d(1, 2)\n")
+    assert {cause_of_pair(code, *sides), cause_of_pair(code, *sides[::-1])} == {"announced"}
+    sides[0] = (Target(), warned("`in1d` is deprecated").model_copy(update={"environment": NEW}))
+    assert cause_of_pair(code, *sides) == "error_asymmetry"
 
 
 def test_a_run_over_two_versions_says_what_was_announced() -> None:

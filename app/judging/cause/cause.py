@@ -281,7 +281,11 @@ def cause_of_pair(script: Script, baseline: tuple[Target, Result], candidate: tu
     """The cause of a difference between two attempts of one script; NOT_ANALYSED if no test explains it."""
     (one_target, one), (other_target, other) = baseline, candidate
     if _failure(one) != _failure(other):
-        return "error_asymmetry"
+        imported = packages_of(script)
+        removal = removal_of(script, [one], other, imported=imported) or removal_of(
+            script, [other], one, imported=imported
+        )
+        return "error_asymmetry" if removal is None else removal.cause
     devices = {one_target.device, other_target.device} == {Device.CPU, Device.CUDA}
     sides = {str(at): result.observation.stdout.splitlines() for at, result in enumerate((one, other))}
     both = f"{one.observation.stdout}\n{other.observation.stdout}"
