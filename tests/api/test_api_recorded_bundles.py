@@ -69,6 +69,69 @@ def test_two_cards_are_needed_and_two_do(web: Web) -> None:
     assert attempt["devices_computed"] == ["cuda:0", "cuda:1"]
 
 
+def observations(web: Web, job: dict[str, Any]) -> list[dict[str, Any]]:
+    """The observations of a cell's counted attempts."""
+    return [
+        web.client.get(f"/api/v1/attempts/{attempt['id']}").json()["observation"]
+        for attempt in job["attempts"]
+        if attempt["kind"] == "repeat"
+    ]
+
+
+def test_the_distributed_script_of_the_seed_article(web: Web) -> None:
+    """The article as it stands. Its two ranks give equal losses each time, in lines of either order."""
+    run = give(web, RECORDINGS / "bundles" / "h200-x2" / "seed_article.two.json")
+    digest = run["report"]["scripts"][-1]["digest"]
+    third = {job["target"]["gpus"]: job for job in run["jobs"] if job["script"] == digest}
+    assert (third[1]["verdict"], third[1]["reason"]["code"]) == ("cannot_show", "too_few_gpus")
+    seen = observations(web, third[2])
+    assert {tuple(each["devices_computed"]) for each in seen} == {("cuda:0", "cuda:1")}
+    assert {tuple(card["index"] for card in each["cards"]) for each in seen} == {(0, 1)}
+    assert len({each["stdout"] for each in seen}) == 2
+    assert len({tuple(sorted(each["stdout"].splitlines())) for each in seen}) == 1
+    # The claim that repeats differ is not met.
+    assert third[2]["verdict"] not in {"reproduced", "flaky"}
+
+
+def test_two_attempts_at_once_on_two_cards(web: Web) -> None:
+    """Each saw one card, as number 0; the evidence names the card, and both computed the same."""
+    found = []
+    for name in ("at_once_first", "at_once_second"):
+        run = give(web, RECORDINGS / "bundles" / "h200-x2" / f"{name}.one.json")
+        (observation,) = observations(web, run["jobs"][0])
+        (card,) = observation["cards"]
+        assert f"/dev/nvidia{card['index']}" in observation["devices_opened"]
+        assert f"/dev/nvidia{1 - card['index']}" not in observation["devices_opened"]
+        assert observation["devices_computed"] == ["cuda:0"]
+        environments = [each for each in run["environments"].values() if "gpu.count" in each]
+        assert {each["gpu.count"] for each in environments} == {1}
+        found.append((card["index"], *observation["stdout"].splitlines()))
+    (first, *shown), (second, *other) = found
+    assert {first, second} == {0, 1}
+    # The same numbers, on cards of other serial numbers.
+    assert shown[:2] == other[:2]
+    assert shown[0] == "1 0 NVIDIA H200"
+    assert shown[2] != other[2]
+
+
+def test_the_number_that_a_script_asks_for(web: Web) -> None:
+    """`CUDA_VISIBLE_DEVICES = "1"` in the script, and one card granted: card 0 once, card 1 once."""
+    run = give(web, RECORDINGS / "bundles" / "h200-x2" / "visible_card.own.json")
+    seen = observations(web, run["jobs"][0])
+    assert sorted(card["index"] for each in seen for card in each["cards"]) == [0, 1]
+    assert {each["stdout"].splitlines()[0] for each in seen} == {"1 0 NVIDIA H200"}
+    assert len({each["stdout"] for each in seen}) == 1
+
+
+def test_cells_that_differ_in_the_card_only(web: Web) -> None:
+    run = give(web, RECORDINGS / "bundles" / "h200-x2" / "equal_cards.kinds.json")
+    seen = {job["target"].get("capability"): observations(web, job) for job in run["jobs"]}
+    assert set(seen) == {None, "sm90"}
+    for each in seen.values():
+        assert {card["index"] for observation in each for card in observation["cards"]} == {0, 1}
+    assert len({observation["stdout"] for each in seen.values() for observation in each}) == 1
+
+
 def test_atomics_vary_and_do_not_when_they_are_not_used(web: Web) -> None:
     run = give(web, RECORDINGS / "bundles" / "h200-x2" / "index_add_atomics.determinism.json")
     found = {place(job["target"]): job["verdict"] for job in run["jobs"]}

@@ -121,6 +121,20 @@ def test_repeats_that_vary() -> None:
     assert verdict(VARIES, results=several(2, "loss 1\n"), plan=RepeatPlan(5)) == "cannot_show"
 
 
+def test_processes_may_print_in_any_order() -> None:
+    either = [result("rank 0 loss 1.5\nrank 1 loss 2.5\n", attempt="a1")] + [
+        result("rank 1 loss 2.5\nrank 0 loss 1.5\n", attempt=f"a{number}") for number in range(2, 6)
+    ]
+    ranks = "import torch.multiprocessing as mp\nmp.spawn(train, nprocs=2)"
+    assert verdict(VARIES, results=either, text=ranks) == "not_reproduced"
+    other = result("rank 0 loss 2.5\nrank 1 loss 1.5\n", attempt="a9")
+    assert verdict(VARIES, results=[*either, other], text=ranks) == "flaky"
+    # One process, and a claim about the order.
+    assert verdict(VARIES, results=either) == "flaky"
+    order = check(CheckKind.VARIES, "the order of the lines is another every time", over=Over.REPEATS)
+    assert verdict(order, results=either, text=ranks) == "flaky"
+
+
 def test_equal_failures_and_equal_silence_do_not_clear_a_varying_result() -> None:
     assert reason(VARIES, results=several(3, raised=("NameError", "x"))) == "ended_earlier"
     assert reason(VARIES, results=several(3, raised=("ValueError", "x"))) == "ended_earlier"

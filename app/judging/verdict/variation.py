@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,8 +15,16 @@ from app.judging.check.failure_checks import is_broken
 from app.judging.check.places import exclusion_of
 from app.judging.check.reach import ENDED_EARLIER, NOTHING_SHOWN, TOO_FEW_ATTEMPTS, commonest, lack_of
 from app.judging.judgement import CheckResult, Finding
+from app.judging.output.printed_lines import fingerprint
 from app.targets.target import Target
 from worker.contract import Outcome, Reason, Result
+
+# A script that starts processes: whose line comes first is the scheduler's choice, and no result.
+_PROCESSES = re.compile(
+    r"\b(?:mp|multiprocessing)\.(?:spawn|start_processes|Process|Pool)\b|\bProcessPoolExecutor\b|\bos\.fork\("
+    r"|\binit_process_group\b"
+)
+_ORDER = re.compile(r"\border(?:s|ed|ing)?\b|\binterleav", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +39,14 @@ class Variation:
 def judge_repeats(check: Check, results: Sequence[Result], *, script: Script, target: Target) -> Variation:
     """Whether the attempts show different results.
 
-    Two different results are enough for "yes"; one attempt is too few.
+    Two different results are enough for "yes"; one attempt is too few. Processes of a script may print in any
+    order, unless the claim is about order.
     """
     reached = [
         result for result in results if lack_of(result, script, target) is None and not is_broken(result)
     ]
-    results_shown = [shown_result(result) for result in reached]
+    in_any_order = _PROCESSES.search(script.script) is not None and _ORDER.search(check.text) is None
+    results_shown = [_in_any_order(result) if in_any_order else shown_result(result) for result in reached]
     lack = exclusion_of(check, target) or _why_unknown(reached, results, script=script, target=target)
     shown_text = "\n".join(dict.fromkeys(result.observation.stdout.strip()[:100] for result in reached))[
         :MOST_OBSERVED
@@ -62,6 +73,12 @@ def judge_repeats(check: Check, results: Sequence[Result], *, script: Script, ta
         differing=differing,
         of=len(results_shown),
     )
+
+
+def _in_any_order(result: Result) -> tuple[object, ...]:
+    """The result that an attempt showed, whatever the order of its lines."""
+    _words, *ending = shown_result(result)
+    return (tuple(sorted(map(fingerprint, result.observation.stdout.splitlines()))), *ending)
 
 
 def _why_unknown(
