@@ -107,7 +107,7 @@ def test_two_formulas_that_agree_in_float64_differ_by_rounding() -> None:
     naive = cell(CPU, shadow={"compared": [compared(1.0625, 0.98656559, (0.9865654, 0.9865654), 0.14)]})
     (number,) = build_dossier([naive]).numbers
     assert (number.right, [side.explained for side in number.sides]) == (Right.ALL, [True, True])
-    assert "in float64. Both are within what rounding allows" in number.sentence
+    assert "in float64. That is within what rounding allows" in number.sentence
     other = cell(CPU, shadow={"compared": [compared(2.0, 1.0, (2.0, 1.0), UNIT)]})
     assert "they are not the same formula" in build_dossier([other]).numbers[0].sentence
 
@@ -144,6 +144,37 @@ def test_overflow_is_said_as_such() -> None:
     (number,) = build_dossier([cell(CPU, shown)]).numbers
     assert "beyond the range of the type" in number.sentence
     assert "inf for 300000000.0" in number.sentence
+
+
+def steps(*digests: str) -> dict[str, Any]:
+    """Operations of one kind; each has the first digit of its inputs and of its outputs: "ab"."""
+    kinds = ["aten::mm(float32 2x2, float32 2x2)", "aten::sum(float32 2x2)"]
+    names = [f"{at}:{0 if at < 3 else 1}:{one[0] * 8}:{one[1] * 8}" for at, one in enumerate(digests, 1)]
+    return {"kinds": kinds, "steps": names}
+
+
+def test_two_executions_part_where_inputs_are_equal_and_outputs_are_not() -> None:
+    cells = [
+        cell(CPU, value(), **steps("ab", "bc", "cd")),
+        cell(CUDA, value(), **steps("ab", "be", "ef")),
+    ]
+    dossier = build_dossier(cells)
+    (part,) = dossier.divergences
+    assert (part.pairs, part.unpaired, part.differing, part.origins) == (3, 0, 2, 1)
+    assert (part.begins_at, part.operation) == ((2, 2), "aten::mm(float32 2x2, float32 2x2)")
+    begins = "the distance begins at operation 2, aten::mm(float32 2x2, float32 2x2), on equal inputs"
+    assert begins in dossier.questions[2].facts[0]
+    assert begins in dossier_markdown(dossier)
+
+
+def test_an_operation_that_one_side_has_more_moves_no_pair() -> None:
+    one, other = steps("ab", "bc", "cd"), steps("ab", "bc", "cd")
+    del one["steps"][0]
+    dossier = build_dossier([cell(CPU, value(), **one), cell(CUDA, value(), **other)])
+    (part,) = dossier.divergences
+    assert (part.pairs, part.unpaired, part.begins_at) in (((2, 1, None)), ((2, 1, (2, 1))))
+    equal = build_dossier([cell(CPU, value(), **other), cell(CUDA, value(), **other)]).divergences[0]
+    assert (equal.differing, equal.begins_at) == (0, None)
 
 
 def test_the_markdown_has_the_same_facts() -> None:

@@ -36,6 +36,15 @@ print(loss.item())
 with torch.inference_mode():
     half = torch.full((300,), 1e3).half()
     print((half * half).sum().item(), torch.fft.fft(x[:8].to(torch.complex64)).abs().sum().item())
+largest, places, above = torch.empty(64), torch.empty(64, dtype=torch.long), torch.empty(64, dtype=torch.bool)
+torch.max(grid, 1, out=(largest, places))
+torch.gt(largest, 1002, out=above)
+whole = torch.zeros(64, dtype=torch.int32).copy_(largest)
+print(places.sum().item(), above.sum().item(), whole.sum().item())
+double = x.double()
+double += 0.1
+double[1:] -= double[:-1] * 0.3
+print(double.sum().item(), double.cumsum(0).add_(1 / 3).mean().item())
 print((torch.tensor([0.1, 0.2, 0.7]) / 0.1).floor().sum().item())
 """
 OUT_OF_SIGHT = """
@@ -65,6 +74,11 @@ def test_what_is_shown_is_held_against_float64_and_the_script_runs_as_it_is(exec
     assert plain.observation.stdout == traced.observation.stdout
     assert traced.observation.stderr == ""
     shadow = shadow_of(traced)
+    trace = traced.observation.trace
+    assert trace is not None
+    # All that give numbers have digests; comparisons do not.
+    assert trace.operations_seen * 0.8 < len(trace.steps) <= trace.operations_seen
+    assert trace.kinds[int(trace.steps[0].split(":")[1])] == "aten::add(float32 4096)"
     values = {value.name: value for value in shadow.values}
     # The naive formula cancels: a hundred thousand units, all of them rounding, as the rounded steps show.
     naive, right = values["mine"], values["theirs"]

@@ -56,6 +56,14 @@ OperationName = Annotated[
 ]
 
 
+OperationKind = Annotated[
+    str, StringConstraints(pattern=r"^aten::[a-zA-Z0-9_]{1,80}[a-zA-Z0-9_(), ]{0,160}$")
+]
+OperationDigests = Annotated[
+    str, StringConstraints(pattern=r"^[0-9]{1,9}:[0-9]{1,3}:[0-9a-f]{8}:[0-9a-f]{8}$")
+]
+
+
 class ShownValue(Message):
     """Something that a script shows, held against the float64 reference.
 
@@ -160,6 +168,7 @@ class Trace(Message):
     those without a pair; `answered` of them were compared with float64. `unexplained`, `unjudged` and
     `reduced` count their sides. `whole` is False if operations were skipped for lack of space. `own` names
     operations for which the script registers a kernel of its own. `shadow` is None where there was none.
+    `steps` has the first operations as number, index in `kinds`, and digests of inputs and of outputs.
     """
 
     operations_seen: Count
@@ -173,3 +182,6 @@ class Trace(Message):
     operations: Annotated[list[TracedOperation], Field(max_length=30)] = Field(default_factory=list)
     own: Annotated[list[OperationName], Field(max_length=20)] = Field(default_factory=list)
     shadow: Shadow | None = None
+    kinds: Annotated[list[OperationKind], Field(max_length=1_000)] = Field(default_factory=list)
+    steps: Annotated[list[OperationDigests], Field(max_length=1_000)] = Field(default_factory=list)
+    steps_omitted: Count = 0

@@ -121,6 +121,7 @@ _LOADED_BY_THE_HARNESS = (
     "shadow/shadow.py",
     "shadow/shadow_steps.py",
     "shadow/shown_values.py",
+    "shadow/step_digests.py",
 )
 _LOADED_BY_THE_PAUSED = ("hidden.py", "isolate.py", "tripwire.py", "watch.py")
 

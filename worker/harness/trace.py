@@ -320,7 +320,7 @@ def start(printed=None):
         shadow = load("shadow")
         table = shadow.Shadow()
         trace.shown = load("shown_values", shadow=shadow).ShownValues(table)
-        trace.follower = load("shadow_steps", shadow=shadow).Follower(table, trace.shown)
+        trace.follower = load("shadow_steps", shadow=shadow).Follower(table, trace.shown, may_use_tf32)
         if printed is not None:
             trace.shown.watch_printing(printed, lambda: trace.seen)
     except Exception:
@@ -337,6 +337,7 @@ def message(trace):
             kinds = {(operation.name, operation.overload) for operation in trace.operations}
             facts["own"] = trace.own.all_of(kinds)[:MOST_OWN]
             facts["shadow"] = shadow_facts(trace)
+            facts.update(load("step_digests").digests_of(trace.operations, inputs_of))
         facts.update(check(trace))
     except Exception:
         return facts

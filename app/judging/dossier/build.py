@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from app.judging.cause.cause import sentence
 from app.judging.cause.defect import NOT_ANALYSED, defect_of, missing_for, order_of
 from app.judging.cause.trace_verdict import FAR_APART, cause_by_trace, first_difference
+from app.judging.dossier.alignment import divergences
 from app.judging.dossier.document import Dossier, DossierCell, NumberInQuestion, Right, cells_with_trace
 from app.judging.dossier.questions import own_operations, questions
 from app.judging.dossier.shown_numbers import numbers_in_question
@@ -57,6 +58,7 @@ def build_dossier(
         cause_test=_TESTS.get(best_cause or "", ""),
         defect=defect,
         defect_sentence=_defect_sentence(best_cause, defect, unknown, with_trace),
+        divergences=divergences(with_trace),
         questions=questions(cells, numbers, compiles=compiles),
         unknown=unknown,
     )

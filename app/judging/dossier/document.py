@@ -82,6 +82,25 @@ class NumberInQuestion(_Part):
     sentence: str = ""
 
 
+class Divergence(_Part):
+    """Two traced executions, operation by operation, by digests of their bits.
+
+    `pairs` counts operations that both have, `unpaired` the others, `differing` pairs with unequal outputs,
+    and `origins` those of them with equal inputs. `begins_at` has the two numbers of the first of these, or
+    of the first differing pair; null if none differs. `omitted` operations were not compared.
+    """
+
+    cells: tuple[str, str]
+    pairs: int
+    unpaired: int
+    differing: int
+    origins: int
+    begins_at: tuple[int, int] | None = None
+    operation: str | None = None
+    on_equal_inputs: bool = False
+    omitted: int = 0
+
+
 class Question(_Part):
     """One of the questions A to E. `answer`: null if there is none; `test`: how it was found."""
 
@@ -111,6 +130,7 @@ class Dossier(_Part):
     cause_test: str = ""
     defect: Defect = Defect.UNDECIDED
     defect_sentence: str = ""
+    divergences: list[Divergence] = Field(default_factory=list)
     questions: list[Question] = Field(default_factory=list)
     unknown: list[str] = Field(default_factory=list)
 

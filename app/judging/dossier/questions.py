@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.judging.cause.trace_verdict import amplifier, first_difference, trace_sentences
+from app.judging.dossier.alignment import divergence_sentence, divergences
 from app.judging.dossier.document import DossierCell, NumberInQuestion, Question, Right, cells_with_trace
 from worker.contract.trace import Shadow, Trace
 
@@ -98,7 +99,8 @@ def _operation(cells: Sequence[DossierCell]) -> Question:
     traces = [cell.trace for cell in cells if cell.trace is not None]
     if not traces:
         return Question(letter="C", asks=asks, test="No operation was traced.")
-    facts = [
+    facts = [divergence_sentence(each) for each in divergences(cells)]
+    facts += [
         f"{cell.label}: {sentence}"
         for cell in cells
         if cell.trace is not None

@@ -205,7 +205,10 @@ def _judge(number: NumberInQuestion) -> tuple[Right, str]:
 
 def _all_explained(number: NumberInQuestion) -> str:
     sides = number.sides
-    words = ", ".join(f"{side.label} {distance_words(side)}" for side in sides)
+    order = sorted(sides, key=lambda side: math.inf if side.error is None else side.error)
+    # The nearest and the furthest say enough.
+    named = sides if len(sides) < 3 else [order[0], order[-1]]
+    words = ", ".join(f"{side.label} {distance_words(side)}" for side in named)
     double = " The type is as exact as the reference." if {side.dtype for side in sides} <= _DOUBLE else ""
     if any(side.error is None for side in sides):
         return f"Float64 gives what is beyond the range of the type, or no number either: {words}."
@@ -219,10 +222,9 @@ def _all_explained(number: NumberInQuestion) -> str:
         )
     if number.reference_gap is not None and number.gap:
         return (
-            f"Apart by {number.gap:.3g}, and by {number.reference_gap:.3g} in float64. Both are within what "
+            f"Apart by {number.gap:.3g}, and by {number.reference_gap:.3g} in float64. That is within what "
             f"rounding allows: {words}.{double}"
         )
-    order = sorted(sides, key=lambda side: math.inf if side.error is None else side.error)
     nearest = all(one.error == other.error for one, other in pairwise(order))
     near = "" if nearest else f" {order[0].label} is nearer."
     return f"All are within what rounding allows: {words}.{near}{double}"

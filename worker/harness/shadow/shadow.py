@@ -226,7 +226,8 @@ class Shadow:
         """The Entry of a storage that is seen for the first time: its shadows are the script's values."""
         plain = flat(tensor)
         self.make_room(plain.numel(), plain.element_size())
-        wide = plain.double()
+        # A copy even of float64: the script's own memory must never be written to.
+        wide = plain.to(torch.float64, copy=True)
         copies = [wide, *(self.move(wide, plain.dtype) for _ in MOVED), *(wide.clone() for _ in ROUNDED)]
         return self.put(tensor, plain.clone(), copies)
 

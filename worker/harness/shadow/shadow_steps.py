@@ -28,6 +28,8 @@ UNIQUE = {
     "linalg_lu": (), "linalg_lu_factor_ex": (), "linalg_householder_product": (), "ormqr": (),
     "_linalg_solve_ex": (0,), "_linalg_slogdet": (0, 1), "_linalg_det": (0,), "linalg_lstsq": (0,),
 }  # fmt: skip
+# Fused optimizers read these as float32, whatever they are.
+SINGLE_PRECISION = {"state_steps", "grad_scale", "found_inf", "lr"}
 # Only their backward operations take the other outputs.
 FOR_BACKWARD = {"_linalg_solve_ex", "_linalg_slogdet", "_linalg_det"}
 # A small change of the input may change the result by a step of this size; None: of the divisor's size.
@@ -43,6 +45,19 @@ SUMS = {
     "convolution_backward", "index_add", "scatter_add", "logcumsumexp", "embedding_dense_backward",
     "_embedding_bag", "addbmm", "addr", "linear", "trace", "avg_pool2d", "_adaptive_avg_pool2d",
 }  # fmt: skip
+# Their factors may have the 10 bits of TF32, as float16 has.
+SHORTENED = {
+    "mm",
+    "addmm",
+    "bmm",
+    "baddbmm",
+    "mv",
+    "addmv",
+    "dot",
+    "convolution",
+    "convolution_backward",
+    "linear",
+}
 ABSOLUTE = shadow.COPIES
 RUNNING = ("cumsum", "cumprod", "logcumsumexp")
 MOST_DECISIONS = 5
@@ -71,17 +86,31 @@ class Kind:
             or ("batch_norm" in name and argument.name in shadow.WRITTEN)
         ]
 
+        self.plain = [
+            (at, argument.name)
+            for at, argument in enumerate(schema.arguments)
+            if name.startswith("_fused_") and argument.name in SINGLE_PRECISION
+        ]
+
     def written_tensors(self, args, kwargs):
         """The tensors that the operation writes to."""
         values = [args[at] if at < len(args) else kwargs.get(name) for at, name in self.written]
         return list(tensors_of(values))
 
+    def plain_tensors(self, args, kwargs):
+        """The tensors that go into each evaluation as they are."""
+        values = [args[at] if at < len(args) else kwargs.get(name) for at, name in self.plain]
+        return list(tensors_of(values))
+
 
 class Follower:
-    """Evaluates each operation on the shadows of its inputs. `display` gets what the script shows."""
+    """Evaluates each operation on the shadows of its inputs. `display` gets what the script shows.
 
-    def __init__(self, table, display):
-        self.table, self.display = table, display
+    `may_use_tf32` says of an operation and a kind of device whether a card may shorten factors now.
+    """
+
+    def __init__(self, table, display, may_use_tf32):
+        self.table, self.display, self.may_use_tf32 = table, display, may_use_tf32
         # The last comparison of two tensors. `isclose` goes on with a decision that is not the script's.
         self.compared_at = -CLOSENESS_STEPS
         self.kinds = {}
@@ -105,7 +134,8 @@ class Follower:
         if kind.name in EMPTY or (kind.draws and kind.name != "native_dropout"):
             self.table.forget(step.written)
             return None
-        numbers = [tensor for tensor in inputs if is_number(tensor)]
+        plain = kind.plain_tensors(step.args, step.kwargs)
+        numbers = [each for each in inputs if is_number(each) and not any(each is one for one in plain)]
         if not numbers:
             return None
         if kind.foreign or not all(map(shadow.is_dense, inputs)):
@@ -157,6 +187,7 @@ class Follower:
         if not fresh and not any(map(is_number, step.written)):
             return
         results = self._results(step, outputs)
+        check_finite(step, results[0], outputs)
         if step.kind.name.rstrip("_") in JUMPS and outputs:
             self._note_jump(step, results[0], outputs)
         for at, tensor in fresh:
@@ -202,7 +233,19 @@ class Follower:
             sizes = torch.maximum(sizes, terms.abs())
         if name.startswith(RUNNING) and values.numel():
             sizes = sizes * math.sqrt(values.numel())
+        if name in SHORTENED and self.may_use_tf32(step.func._schema.name, values.device.type):
+            dtype = torch.float16
         return self.table.add_rounding(values, sizes, dtype)
+
+    def _with_backward_error(self, step, values, copy):
+        """The shadow of an input; for a stable solve or transform moved by a unit of its largest element.
+
+        Its result is that of a matrix so close, and may be far off if the matrix is ill-conditioned.
+        """
+        name = step.kind.name.lstrip("_")
+        if copy not in shadow.ROUNDED or not name.startswith(BY_THE_LARGEST) or step.written:
+            return values
+        return self.table.add_rounding(values, values.abs().max().expand(values.shape), step.dtype)
 
     def _register(self, tensor, results):
         """Store shadows for a new tensor, laid out as it is."""
@@ -212,7 +255,7 @@ class Follower:
         for result in results:
             if result.shape != tensor.shape:
                 raise ValueError("another shape")
-            elements = present.double()
+            elements = present.to(torch.float64, copy=True)
             shadow.region(elements, tensor).copy_(shadow.real_parts(result))
             copies.append(elements)
         self.table.put(tensor, present.clone(), copies)
@@ -248,7 +291,10 @@ class Follower:
 
         def translate(value):
             if isinstance(value, torch.Tensor):
-                return shadow_of(step, value, copy) if id(value) in step.views else value
+                if id(value) in step.views:
+                    return self._with_backward_error(step, shadow_of(step, value, copy), copy)
+                # Integers that the operation writes to are the script's: it may not write them twice.
+                return value.clone() if any(value is each for each in step.written) else value
             if isinstance(value, (list, tuple)):
                 return [translate(item) for item in value]
             if isinstance(value, torch.dtype):
@@ -272,6 +318,18 @@ class Follower:
         if name in ("_to_copy", "copy_") or step.kind.may_alias:
             return not outputs or torch.finfo(outputs[0].dtype).eps <= torch.finfo(step.dtype).eps
         return name in EXACT
+
+
+def check_finite(step, exact, outputs):
+    """Raise ValueError if float64 gives NaN for a number of the script: its kernel is no reference here."""
+    pairs = list(zip(exact, outputs))
+    pairs += [
+        (step.views[id(each)][shadow.REFERENCE], each) for each in step.written if id(each) in step.views
+    ]
+    for mine, theirs in pairs:
+        if is_number(theirs) and mine.shape == theirs.shape:
+            if bool((torch.isnan(mine) & torch.isfinite(theirs)).any()):
+                raise ValueError("no number")
 
 
 def is_composite(schema):

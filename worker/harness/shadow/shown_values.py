@@ -110,6 +110,13 @@ def spread(copies, reference, which):
     return torch.stack(distances).max(0)[0]
 
 
+def with_typical(spreads, reference):
+    """Spreads, none smaller than the typical share of its number: two copies may be close by chance."""
+    shares = (spreads / reference.abs()).nan_to_num(0.0, 0.0, 0.0)
+    typical = shares.median() if shares.numel() else 0.0
+    return torch.maximum(spreads, typical * reference.abs().nan_to_num(0.0, 0.0, 0.0))
+
+
 def distance(one, other):
     """The distance of each pair of elements: 0 for equal ones and for two NaN, infinite for one NaN."""
     equal = (one == other) | (torch.isnan(one) & torch.isnan(other))
@@ -125,7 +132,8 @@ def facts_of(tensor, views):
     errors = distance(value, reference)
     units = shadow.unit_of(reference, dtype)
     moved, rounded = (spread(copies, reference, which) for which in (shadow.MOVED, shadow.ROUNDED))
-    allowed = UNITS * units.nan_to_num(0.0) + SPREADS * torch.maximum(moved, rounded)
+    spreads = with_typical(torch.maximum(moved, rounded), reference)
+    allowed = UNITS * units.nan_to_num(0.0) + SPREADS * spreads
     # Few kernels keep the digits of elements that are small beside the others.
     allowed = torch.maximum(allowed, UNITS_OF_LARGEST * units.nan_to_num(0.0).max())
     outside = ~(errors <= allowed)

@@ -1,0 +1,41 @@
+"""Digests of a script's operations, so that two executions can be held against each other elsewhere."""
+
+import ctypes
+import hashlib
+
+# The first operations; more would make a result large.
+MOST_STEPS = 1000
+MOST_KIND = 160
+
+
+def digest(tensors, words=""):
+    """Eight hex digits for the bits of tensors on the CPU, and for a text."""
+    total = hashlib.blake2b(words.encode("ascii", "replace"), digest_size=4)
+    for tensor in tensors:
+        plain = tensor.resolve_conj().resolve_neg().contiguous()
+        total.update(ctypes.string_at(plain.data_ptr(), plain.numel() * plain.element_size()))
+    return total.hexdigest()
+
+
+def kind_of(name, inputs):
+    """An operation with the types and shapes of its inputs: "aten::mm(float32 4x16, float32 16x8)"."""
+    words = ["%s %s" % (str(each.dtype)[6:], "x".join(map(str, each.shape))) for each in inputs]
+    return ("%s(%s)" % (name, ", ".join(word.strip() for word in words)))[:MOST_KIND]
+
+
+def plain_values(value):
+    """Nested arguments with a mark for each tensor: the numbers and flags of an operation."""
+    if isinstance(value, (list, tuple)):
+        return [plain_values(item) for item in value]
+    return "tensor" if hasattr(value, "data_ptr") else value
+
+
+def digests_of(operations, inputs_of):
+    """The keys `kinds` and `steps` of the report's line. `inputs_of` gives the tensors of an operation."""
+    kinds, steps = {}, []
+    for operation in operations[:MOST_STEPS]:
+        inputs = list(inputs_of(operation))
+        kind = kinds.setdefault(kind_of(operation.name, inputs), len(kinds))
+        words = repr(plain_values([operation.args, sorted(operation.kwargs.items())]))
+        steps.append("%d:%d:%s:%s" % (operation.number, kind, digest(inputs, words), digest(operation.out)))
+    return {"kinds": list(kinds), "steps": steps, "steps_omitted": max(0, len(operations) - MOST_STEPS)}
