@@ -94,6 +94,14 @@ def test_too_few_repeats_may_agree_by_chance() -> None:
     assert (run.defect, len(run.finding.missing)) == ("undecided", 1)
 
 
+def test_two_repeats_are_enough_where_torch_documents_the_operation() -> None:
+    code = "import torch\nx = torch.zeros(3, device='cuda')\nprint(x.index_add(0, i, y)[0])\n"
+    cells: dict[str, Sequence[Result | str]] = {"": DISTINCT[:2], "deterministic=on": ["1.5\n"] * 2}
+    run = judged(script(code), VARIES, cells)
+    assert (run.cause, run.defect) == ("nondeterministic_kernel", "no")
+    assert judged(script(RNG), VARIES, cells).cause != "nondeterministic_kernel"
+
+
 def test_the_text_of_a_script_names_a_source_only_without_a_test_and_decides_nothing() -> None:
     code = script(RNG, unseeded=True)
     run = judged(code, VARIES, {"": DISTINCT})

@@ -314,9 +314,9 @@ def _findings_of_repeats(
         return
     if _CAUSE_TESTS.intersection(cell.target.settings):
         return
-    cure = cure_of(cell, cells)
+    documented = is_documented_as_nondeterministic(script.script)
+    cure = cure_of(cell, cells, is_documented=documented)
     if cure is not None:
-        documented = is_documented_as_nondeterministic(script.script)
         yield _finding(
             cure.cause,
             source=cure.source,

@@ -68,24 +68,29 @@ def tests_of(cell: JudgedCell, cells: Sequence[JudgedCell]) -> list[tuple[tuple[
     return tests
 
 
-def cure_of(cell: JudgedCell, cells: Sequence[JudgedCell]) -> Cure | None:
-    """The first source without which the repeats agree; None if no test shows one."""
+def cure_of(cell: JudgedCell, cells: Sequence[JudgedCell], *, is_documented: bool = False) -> Cure | None:
+    """The first source without which the repeats agree; None if no test shows one.
+
+    `is_documented`: torch documents an operation of the script as nondeterministic. Then two repeats that
+    agree with deterministic algorithms are enough.
+    """
     if not varies(cell.results):
         return None
     for setting, other in tests_of(cell, cells):
-        if _cures(other, cell):
+        is_known = is_documented and setting == ("deterministic", "on")
+        if _cures(other, cell, most_chance=1.0 if is_known else MOST_CHANCE):
             cause, source = _SOURCES[setting]
             return Cure(cause=cause, source=source, test=other.target.label())
     return None
 
 
-def _cures(test: JudgedCell, cell: JudgedCell) -> bool:
+def _cures(test: JudgedCell, cell: JudgedCell, *, most_chance: float) -> bool:
     """Whether the repeats of the test agree, end as plain ones did, and are too many to agree by chance."""
     results = [result for result in test.results if result.outcome.is_evidence]
     plain = [result for result in cell.results if result.outcome.is_evidence]
     if not results or varies(results) or _ending(results[0]) not in set(map(_ending, plain)):
         return False
-    return len(results) > 1 and _chance(plain, results) <= MOST_CHANCE
+    return len(results) > 1 and _chance(plain, results) <= most_chance
 
 
 def _chance(plain: Sequence[Result], equal: Sequence[Result]) -> float:
