@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from api.web_client import Web
 from stage import result
 
+from app.judging.versions import JUDGING_RULES
 from app.runs.lookup.runs import run_document
 from app.runs.maintenance.tokens import Scope
 from worker.contract import Observation, Outcome
@@ -63,6 +65,40 @@ def test_a_claim_that_changes_no_verdict_is_shown_too(web: Web, run: dict[str, A
     with web.stage.session() as session:
         document = run_document(session, run["id"])
     assert (document.verdict, document.report.claim.checks[0].number) == ("different", "9")
+
+
+def sha256_of(data: Any) -> str:
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def test_what_is_judged_is_fixed_before_the_first_attempt(web: Web) -> None:
+    queued = web.post(script="print(5)\n", claim="prints 6, expected 7")
+    assert queued["state"] == "queued"
+    assert all(attempt["state"] == "queued" for job in queued["jobs"] for attempt in job["attempts"])
+    fixed = queued["fixed"]
+    # Anybody can compute the digests again.
+    assert fixed["claim"] == sha256_of(queued["report"]["claim"])
+    others = {name: value for name, value in fixed.items() if name not in {"digest", "claim_is_the_same"}}
+    assert fixed["digest"] == sha256_of(others)
+    assert (fixed["rules"], fixed["claim_is_the_same"]) == (JUDGING_RULES, True)
+    assert fixed["scripts"] == [queued["report"]["scripts"][0]["digest"]]
+    assert len(fixed["targets"]) == len(queued["jobs"])
+    page = web.client.get(f"/runs/{queued['id']}").text
+    assert "fixed beforehand" in page
+    assert "claim corrected since" not in page
+
+
+def test_a_later_correction_is_in_sight(web: Web, run: dict[str, Any]) -> None:
+    correct(web, run, **secret_of(run))
+    again = web.client.get(f"/api/v1/runs/{run['id']}").json()
+    assert again["fixed"] == {**run["fixed"], "claim_is_the_same": False}
+    assert "claim corrected since" in web.client.get(f"/runs/{run['id']}").text
+    assert "corrected after the attempts" in web.client.get(f"/runs/{run['id']}.md").text
+    # The claim as it was before is the same again, even if somebody wrote it.
+    before = run["report"]["claim"]
+    correct(web, run, before, **secret_of(run))
+    assert web.client.get(f"/api/v1/runs/{run['id']}").json()["fixed"]["claim_is_the_same"] is True
 
 
 def test_the_event_says_so(web: Web, run: dict[str, Any]) -> None:

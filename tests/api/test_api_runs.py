@@ -59,6 +59,7 @@ def test_the_run_object_has_every_field_of_the_contract(web: Web) -> None:
             "where",
             "not_where",
             "contrast",
+            "fixed",
             "newest",
         ),
         *(

@@ -107,6 +107,7 @@ def _erase_run(session: Session, run: RunRow) -> None:
     if bisection is not None:
         bisection.answer = erased_bisection(bisection.answer)
         bisection.points = erased_points(bisection.points)
+    run.plan_record = None
     run.withdrawn_record = to_storable(document.model_dump(mode="json", by_alias=True))
 
 

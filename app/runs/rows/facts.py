@@ -14,6 +14,7 @@ from app.runs.rows.acts import acts_on, overruling
 from app.runs.rows.by_id import get_report
 from app.runs.rows.judging_limits import judge_within_limits
 from app.runs.run_object.assemble import JudgedRun
+from app.runs.run_object.digests import PlanRecord
 from app.runs.run_object.document import ContributedPart, OutdatedPart, QuarantinedPart, RunDocument
 from app.runs.run_object.facts import AttemptFacts, JobFacts, RunFacts
 from app.runs.run_object.storable import digests_in, join_reading, join_result
@@ -82,6 +83,7 @@ def run_facts(run: RunRow, report: ReportRow) -> RunFacts:
         source_url=report.source_url,
         repeats=repeat_plan_of(run),
         contributed=_contributed_part(run),
+        plan_record=None if run.plan_record is None else PlanRecord.model_validate(run.plan_record),
     )
 
 

@@ -19,11 +19,13 @@ from app.judging.verdict.summary import summarise
 from app.runs.run_object.claim_part import claim_part, exhibit_part
 from app.runs.run_object.comparison_parts import ComparedPair, EvidenceAttempt, compare_jobs
 from app.runs.run_object.contributed_names import without_foreign_words
+from app.runs.run_object.digests import claim_digest
 from app.runs.run_object.document import (
     AttemptPart,
     ContrastPart,
     FacetPart,
     FindingPart,
+    FixedPart,
     JobPart,
     ReportPart,
     RunDocument,
@@ -113,6 +115,7 @@ def _document(
         without_result=judgement.without_result,
         ask=list(reading.ask),
         preset=run.preset,
+        fixed=_fixed_part(run, reading),
         contributed=run.contributed,
         report=report_part(
             reading,
@@ -127,6 +130,14 @@ def _document(
         created_at=run.created_at,
         finished_at=run.finished_at,
     )
+
+
+def _fixed_part(run: RunFacts, reading: Reading) -> FixedPart | None:
+    record = run.plan_record
+    if record is None:
+        return None
+    same = record.claim == claim_digest(reading.claim)
+    return FixedPart(**record.model_dump(), claim_is_the_same=same)
 
 
 def _contrast(contrast: Contrast | None) -> ContrastPart | None:

@@ -1,11 +1,24 @@
-"""Computes the digests of streams and values ourselves where a node sent them whole."""
+"""Digests: of streams and values that a node sent whole, and of what a run fixes before its first attempt.
+
+Whoever sees the attempts afterwards can check that the claim and the plan were not chosen after the fact.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import json
+from collections.abc import Sequence
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, Field
+
+from app.intake.claim.claims import Claim
+from app.intake.reading import Reading
+from app.intake.typed.typed_claim import data_of_claim
+from app.judging.versions import JUDGING_RULES
+from app.targets.planning.plan import RepeatPlan
+from app.targets.target import Target
 from worker.contract import CapturedValue, Observation
 
 
@@ -35,3 +48,43 @@ def _with_digest(value: CapturedValue) -> CapturedValue:
     return (
         value.model_copy(update={"digest": f"sha256:{hashlib.sha256(data).hexdigest()}"}) if data else value
     )
+
+
+class PlanRecord(BaseModel):
+    """The digests of what was fixed, and the rule by which attempts are added. It is stored with the run.
+
+    `digest` is the SHA-256 of the JSON of all other fields, with sorted keys and without spaces.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    digest: str = Field(description="SHA-256 of the JSON of the other fields, keys sorted, without spaces")
+    claim: str = Field(description="SHA-256 of the JSON of the claim with all its readings")
+    scripts: list[str] = Field(description="the digests of the scripts as they are run")
+    targets: list[str] = Field(description="the labels of the targets, in the order of the cells")
+    repeats: int = Field(description="the number of attempts of a cell that was asked for")
+    repeats_exact: bool = Field(description="False: the rules add attempts where a verdict needs them")
+    rules: int = Field(description="the version of the rules that judge, and that add attempts")
+
+
+def plan_record(reading: Reading, targets: Sequence[Target], repeats: RepeatPlan) -> PlanRecord:
+    """The record of a run that is about to start."""
+    fields: dict[str, Any] = {
+        "claim": claim_digest(reading.claim),
+        "scripts": [script.digest for script in reading.scripts],
+        "targets": [target.label() for target in targets],
+        "repeats": repeats.at_most,
+        "repeats_exact": repeats.exact,
+        "rules": JUDGING_RULES,
+    }
+    return PlanRecord(digest=_digest(fields), **fields)
+
+
+def claim_digest(claim: Claim) -> str:
+    """The digest of a claim with all its readings."""
+    return _digest(data_of_claim(claim))
+
+
+def _digest(data: Any) -> str:
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"

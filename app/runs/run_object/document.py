@@ -13,6 +13,7 @@ from app.intake.reading import Ask, ClaimSource, Need, Repair
 from app.judging.judgement import CheckResult, ComparisonResult, Defect, RateInterval, Scope, Verdict
 from app.judging.verdict.contrast import ContrastKind
 from app.runs.run_object.claim_part import ClaimPart, ExhibitPart
+from app.runs.run_object.digests import PlanRecord
 from app.runs.run_object.maintainer_acts import Act, Overruling
 from app.runs.run_object.removal_part import RemovalPart
 from app.states import AttemptState, JobState, RunState
@@ -297,6 +298,14 @@ class ContrastPart(Part):
     target: str | None = None
 
 
+class FixedPart(PlanRecord):
+    """The record from before the first attempt, and whether the run is still judged by that claim."""
+
+    claim_is_the_same: bool = Field(
+        description="false if the claim was corrected since: `earlier_claims` of the report says by whom"
+    )
+
+
 class RunDocument(Part):
     schema_version: Literal[1] = Field(default=1, serialization_alias="schema", validation_alias="schema")
     id: str
@@ -327,6 +336,8 @@ class RunDocument(Part):
     without_result: int = 0
     ask: list[Ask] = Field(default_factory=list)
     preset: str | None = None
+    # Null for contributed runs, bisections and runs that are older than this field.
+    fixed: FixedPart | None = None
     # Null for a run of our own nodes. A contributed run decides nothing about its report.
     contributed: ContributedPart | None = None
     # The verdict of a maintainer, if there is one. `verdict` stays the measured one.

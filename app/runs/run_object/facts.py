@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from app.runs.run_object.digests import PlanRecord
 from app.runs.run_object.document import ContributedPart
 from app.states import AttemptState, JobState, RunState
 from app.targets.planning.plan import RepeatPlan
@@ -50,3 +51,4 @@ class RunFacts:
     source_url: str | None = None
     repeats: RepeatPlan | None = None
     contributed: ContributedPart | None = None
+    plan_record: PlanRecord | None = None

@@ -19,6 +19,7 @@ from app.runs.rows.by_id import get_runnable_report
 from app.runs.rows.events import emit
 from app.runs.rows.facts import job_facts, run_facts
 from app.runs.run_object.assemble import judge
+from app.runs.run_object.digests import plan_record
 from app.runs.run_object.document import RunDocument
 from app.runs.submission.plan_run import plan_run
 from app.settings import ServiceSettings
@@ -89,6 +90,7 @@ def launch_plan(
         preset=None if plan is None else plan.preset,
         repeats_at_most=repeats.at_most,
         repeats_exact=repeats.exact,
+        plan_record=plan_record(reading, [cell.target for cell in cells], repeats).model_dump(mode="json"),
         last_event=0,
         summary="",
         created_at=now(),

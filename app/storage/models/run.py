@@ -37,6 +37,9 @@ class RunRow(Base):
     preset: Mapped[str | None]
     repeats_at_most: Mapped[int]
     repeats_exact: Mapped[bool]
+    # The record of what was fixed before the first attempt (`app.runs.run_object.digests`). NULL on older
+    # rows, for contributed runs and for bisections.
+    plan_record: Mapped[dict[str, Any] | None]
     # The number of the latest event. It changes only under the lock of this row, so numbers have no gaps.
     last_event: Mapped[int] = mapped_column(default=0)
     # For lists. The run object is judged again from its attempts.

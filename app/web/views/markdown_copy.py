@@ -107,6 +107,7 @@ def _parts(
             "the contributor",
             lambda: "This run was contributed from another machine. It was judged here from its attempts.",
         )
+    yield "what was fixed", lambda: _correction(run)
     yield "the contrast", lambda: _contrast(run)
     yield "the claims", lambda: _facets(run)
     yield "the needs", lambda: ignored_needs_words(run.report.ignored_needs)
@@ -135,6 +136,13 @@ def _removal(run: RunDocument, removals: Sequence[RemovalPart]) -> str:
         lines.append(plain(removal_words(part), "A newer version lacks what an older one had."))
         lines += [f"The warning:\n\n{fence(_shorten(warning))}"] if warning else []
     return "\n\n".join(lines)
+
+
+def _correction(run: RunDocument) -> str:
+    """That the claim is another one than the run fixed before its first attempt. Else nothing is said."""
+    if run.fixed is None or run.fixed.claim_is_the_same:
+        return ""
+    return "The claim was corrected after the attempts. The report says by whom."
 
 
 def _facets(run: RunDocument) -> str:
