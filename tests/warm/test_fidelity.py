@@ -7,6 +7,8 @@ import json
 import pytest
 from warm_jobs import Both
 
+from worker.observation.harness_report import read_report
+
 # Each script prints, raises or dies. Two cold runs of it never differ.
 ENDINGS = {
     "exit status": "import torch\nraise SystemExit(7)",
@@ -315,3 +317,10 @@ def test_works_the_same(both: Both, script: str) -> None:
     cold, warm = both.output_of(script)
     assert cold == warm
     assert cold
+
+
+def test_the_same_warnings_are_noted(both: Both) -> None:
+    script = "import torch, warnings\nwarnings.warn('old', FutureWarning)\nprint(torch.ones(1))\n"
+    cold, warm = (read_report(result.report).warnings for result in (both.cold(script), both.warm(script)))
+    assert cold == warm
+    assert [each.text for each in warm or []] == ["old"]
