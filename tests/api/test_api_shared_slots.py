@@ -1,13 +1,15 @@
-"""A cell that waits for a node whose slots another node of its machine uses says so."""
+"""A cell that waits for a node that is paused, or whose slots another node of its machine uses, says so."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from api.web_client import Web
 from stage import TOOLCHAIN
 
 from worker.contract import Hello, Level, ToolchainFacts
+from worker.contract.names import NODE_PAUSED
 
 WAITS_FOR = "its slots are in use by another node of this machine: node other, process 12"
 
@@ -30,16 +32,17 @@ def waiting(web: Web, run_id: str) -> dict[str, Any]:
     return dict(web.client.get(f"/api/v1/runs/{run_id}").json()["jobs"][0]["waiting"])
 
 
-def test_it_is_on_the_nodes_and_in_the_queue_position(web: Web) -> None:
-    hello(web, "n", waits_for=WAITS_FOR)
+@pytest.mark.parametrize("words", [WAITS_FOR, NODE_PAUSED])
+def test_it_is_on_the_nodes_and_in_the_queue_position(web: Web, words: str) -> None:
+    hello(web, "n", waits_for=words)
     run = web.post()
-    assert waiting(web, run["id"])["reason"] == f"n: {WAITS_FOR}"
-    assert WAITS_FOR in web.client.get(f"/runs/{run['id']}").text
-    assert WAITS_FOR in web.client.get("/nodes").text
+    assert waiting(web, run["id"])["reason"] == f"n: {words}"
+    assert words in web.client.get(f"/runs/{run['id']}").text
+    assert words in web.client.get("/nodes").text
     (node,) = web.client.get("/api/v1/nodes").json()["items"]
-    assert (node["state"], node["waits_for"]) == ("ready", WAITS_FOR)
+    assert (node["state"], node["waits_for"]) == ("ready", words)
     # Another node can serve it, or the slots are free again.
     hello(web, "m", waits_for="")
     assert waiting(web, run["id"])["reason"] is None
     hello(web, "n", waits_for="")
-    assert WAITS_FOR not in web.client.get("/nodes").text
+    assert words not in web.client.get("/nodes").text

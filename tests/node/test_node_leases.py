@@ -14,6 +14,7 @@ import pytest
 from worker.attempt.identity import Identity
 from worker.cards.watch import CardWatch
 from worker.contract import Attempt, AttemptKind, Outcome, Reason, Result, Start, Started
+from worker.contract.names import NODE_PAUSED, plain_waits_for
 from worker.machine.settings import NodeSettings
 from worker.slots import places, work_queue
 from worker.slots.pool import SlotPool
@@ -244,10 +245,12 @@ def test_what_waits_at_a_paused_node_is_given_back(node: Node) -> None:
     assert waiting.wait(10)
     assert node.give("late", 1) is None
     assert node.hear() == given_back("late", 1)
+    assert node.pool.waits_for == NODE_PAUSED == plain_waits_for(NODE_PAUSED)
     # A newer lease of what still runs is no new work.
     node.take("first", 2)
     assert node.hear() == started("first", 2)
     node.pool.resume()
+    assert node.pool.waits_for == ""
     node.take("a", 2)
     assert node.pool.running() == ["first", "a"]
 

@@ -268,7 +268,7 @@ class Hello(Message):
     """The first message of a node; it is sent again when the node's offer changes, and from time to time.
 
     `instance` identifies one start of the node. `slots` is the number of attempts at the same time.
-    `waits_for` says who else uses the slots that its attempts wait for.
+    `waits_for` says who else uses the slots that its attempts wait for, or that the node is paused.
     """
 
     type: Literal["hello"] = "hello"

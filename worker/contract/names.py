@@ -60,14 +60,18 @@ def card_name(text: str) -> str:
     return _NOT_IN_A_CARD_NAME.sub("_", text)[:96]
 
 
+# The sentence of a node that takes no work.
+NODE_PAUSED = "its owner paused it, or lends it at other hours"
+
+
 def slots_in_use(users: Iterable[str]) -> str:
     """The sentence of a node whose slots others use. `users` are texts of the locks on its slots."""
     return f"{_SLOTS_IN_USE}: {', '.join(users)}"
 
 
 def plain_waits_for(text: str) -> str:
-    """The text of a node if it is the sentence of `slots_in_use`, else the beginning of that sentence."""
-    return text if _WAITS_FOR.fullmatch(text) else _SLOTS_IN_USE
+    """The text of a node if it is one of ours, else the beginning of that of `slots_in_use`."""
+    return text if text == NODE_PAUSED or _WAITS_FOR.fullmatch(text) else _SLOTS_IN_USE
 
 
 def heartbeat_key(node: str) -> str:

@@ -12,7 +12,7 @@ from worker.attempt.execute import Executor
 from worker.attempt.identity import Identity
 from worker.cards.watch import CardWatch
 from worker.contract import Attempt, Level, Outcome, Reason
-from worker.contract.names import slots_in_use
+from worker.contract.names import NODE_PAUSED, slots_in_use
 from worker.machine.locks import prepare_folder
 from worker.machine.settings import NodeSettings
 from worker.sandbox import Sandbox
@@ -145,11 +145,13 @@ class SlotPool:
 
     @property
     def waits_for(self) -> str:
-        """A sentence on the nodes that use the slots for which attempts wait here. Empty if none does.
+        """A sentence on its owner, or on the nodes that use its slots, if attempts wait for them. Else empty.
 
-        Only said while every slot in service is used by others.
+        The nodes are only named while every slot in service is used by others.
         """
         with self._queue.changed:
+            if self._queue.is_paused:
+                return NODE_PAUSED
             slots = [slot for slot in self._slots if slot.in_service]
             if not slots or not all(slot.used_by for slot in slots) or not self._queue.has_waiting:
                 return ""

@@ -153,7 +153,7 @@ def positions(
 
 
 def _reason(nodes: frozenset[str], load: FleetLoad) -> str | None:
-    """Why these nodes start nothing: each waits for another node of its machine. None if one does not."""
+    """Why these nodes start nothing: each is paused or waits for another one. None if one does not."""
     hellos = [hello for hello in load.fleet if hello.node in nodes]
     if not hellos or not all(hello.waits_for for hello in hellos):
         return None

@@ -48,7 +48,9 @@ class NodeSummary(BaseModel):
     level: Level
     level_detail: str
     waits_for: str = Field(
-        default="", description="who else uses its slots: another node of its machine; empty if nobody does"
+        default="",
+        description="what its attempts wait for: another node of its machine that uses its slots, "
+        "or its owner, who paused it; empty if for neither",
     )
     cores: int
     cpu_model: str

@@ -140,7 +140,7 @@ class WaitingPart(Part):
     of: int
     of_at_least: bool = False
     starts_in: RangePart | None = None
-    # Why it waits longer than `starts_in`: its nodes wait for another node of their machine.
+    # Why it waits longer than `starts_in`: its nodes are paused, or wait for another node of their machine.
     reason: str | None = None
 
 
