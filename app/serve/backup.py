@@ -34,6 +34,10 @@ CHUNK_BYTES = 1024 * 1024
 # A script of pg_restore begins with settings. Servers older than 17 do not know this one.
 HEADER_LINES = 60
 TRANSACTION_TIMEOUT = b"SET transaction_timeout"
+# The lines of a script before the first one that holds anything of the archive, and the command among them
+# that lets psql run no program. pg_restore writes it since August 2025 (CVE-2025-8714).
+TITLE_LINES = (b"--\n", b"-- PostgreSQL database dump\n", b"\n")
+RESTRICT = b"\\restrict "
 LAST_LINE = b"\nsamehere dump "
 LAST_LINE_BYTES = 4096
 
@@ -193,6 +197,7 @@ def _load(chosen: PostgresPrograms, url: str, file: Path) -> None:
         )
         try:
             with suppress(BrokenPipeError):
+                _copy_title(_pipe(reader.stdout), _pipe(writer.stdin), chosen)
                 _copy_script(_pipe(reader.stdout), _pipe(writer.stdin))
                 if reader.wait() == 0:
                     _pipe(writer.stdin).close()
@@ -208,6 +213,21 @@ def _load(chosen: PostgresPrograms, url: str, file: Path) -> None:
             return
         words = _last_line(_content(database_problems)) or _last_line(_content(problems))
     raise SetupError(f"the restore failed, and nothing was changed: {words}")
+
+
+def _copy_title(source: IO[bytes], target: IO[bytes], chosen: PostgresPrograms) -> None:
+    """Copy the beginning of a script. Raises SetupError if the rest could let psql run programs."""
+    title = [source.readline()]
+    while title[-1] in TITLE_LINES:
+        title.append(source.readline())
+    # Without any script, pg_restore itself says why.
+    if title[-1] and not title[-1].startswith(RESTRICT):
+        raise SetupError(
+            f"the programs of Postgres {chosen.major} of {chosen.folder} are too old: with them, a file can "
+            "run commands on this machine (CVE-2025-8714). Update them, or name the folder of others in "
+            "SAMEHERE_POSTGRES_PROGRAMS"
+        )
+    target.write(b"".join(title))
 
 
 def _copy_script(source: IO[bytes], target: IO[bytes]) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
+import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -131,6 +134,44 @@ def test_a_restore_that_fails_on_its_way_changes_nothing(file: Path, empty_datab
     script.chmod(0o755)
     with pytest.raises(SetupError, match="nothing was changed: gone"):
         backup.restore(empty_database, file, programs=file.parent)
+    assert is_empty(empty_database)
+
+
+def with_command(file: Path, command: str) -> None:
+    """Put a command of psql in the place of a table's definition, as a stranger may, with a right digest."""
+    archive, _, last = file.read_bytes().rpartition(backup.LAST_LINE)
+    found = re.search(rb"CREATE TABLE public\.run \(.*?\n\);", archive, flags=re.DOTALL)
+    assert found is not None
+    archive = archive.replace(found[0], command.encode().ljust(len(found[0])))
+    facts = {**json.loads(last), "sha256": hashlib.sha256(archive).hexdigest()}
+    file.write_bytes(archive + backup.LAST_LINE + json.dumps(facts).encode() + b"\n")
+
+
+def test_a_file_of_a_stranger_runs_no_program(file: Path, empty_database: str) -> None:
+    """psql runs a program for each line that begins with backslash and exclamation mark."""
+    touched = file.with_name("touched")
+    with_command(file, f"\n\\! touch {touched}\n")
+    with pytest.raises(SetupError, match=r"nothing was changed: .*restricted"):
+        backup.restore(empty_database, file)
+    assert not touched.exists()
+    assert is_empty(empty_database)
+
+
+def test_programs_that_obey_a_file_are_refused(file: Path, empty_database: str) -> None:
+    """Before August 2025, pg_restore did not tell psql to run no program."""
+    folder = programs_folder()
+    assert folder is not None
+    for name in NAMES:
+        file.with_name(name).symlink_to(folder / name)
+    old = file.with_name("pg_restore")
+    old.unlink()
+    old.write_text(f"#!/bin/sh\n{folder / 'pg_restore'} \"$@\" | sed '/^.restrict/d; /^.unrestrict/d'\n")
+    old.chmod(0o755)
+    touched = file.with_name("touched")
+    with_command(file, f"\n\\! touch {touched}\n")
+    with pytest.raises(SetupError, match=rf"of {file.parent} are too old.*SAMEHERE_POSTGRES_PROGRAMS"):
+        backup.restore(empty_database, file, programs=file.parent)
+    assert not touched.exists()
     assert is_empty(empty_database)
 
 
