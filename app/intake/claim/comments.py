@@ -110,7 +110,9 @@ def commented_outputs(script: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if pasted_lines := _string_below(tree.body[at + 1 : at + 2]):
             wrong += pasted_lines
             continue
-        comment = comments.get(statement.end_lineno or 0) or _comment_below(lines, statement)
+        comment = comments.get(statement.end_lineno or 0) or _comment_below(
+            lines, statement, prints="print(" in text
+        )
         if comment and (placed := values_by_version(comment)):
             wrong.append(placed[0])
             right.append(placed[1])
@@ -158,12 +160,18 @@ def _string_below(following: Sequence[ast.stmt]) -> list[str]:
     return lines if all(map(is_printed_line, lines)) else []
 
 
-def _comment_below(lines: Sequence[str], statement: ast.Expr) -> str | None:
-    """The comment on the line below a call that prints, if it is nothing but a value."""
+def _comment_below(lines: Sequence[str], statement: ast.Expr, *, prints: bool) -> str | None:
+    """The comment on the line below a call that prints, if it is nothing but a value.
+
+    Unless the script `prints`, every call shows its value.
+    """
     path = dotted_name(statement.value.func) if isinstance(statement.value, ast.Call) else ()
     at = statement.end_lineno or 0
     line = lines[at].strip() if at < len(lines) else ""
-    if path[-1:] != ("print",) or not line.startswith("#") or lines[at][:1].isspace():
+    is_shown = path[-1:] == ("print",) or (isinstance(statement.value, ast.Call) and not prints)
+    # Errors in comments are read by another rule.
+    is_error = re.search(r"[A-Z]\w*(?:Error|Exception)\b", line) is not None and path[-1:] != ("print",)
+    if not is_shown or is_error or not line.startswith("#") or lines[at][:1].isspace():
         return None
     comment = line.lstrip("#").strip()[:_MOST_COMMENT]
     value, rest = _value_of(comment, set())
@@ -188,7 +196,14 @@ def values_by_version(comment: str) -> tuple[str, str] | None:
 def lines_with_values(script: str) -> set[int]:
     """The lines of the script with a comment beside the code that shows a value."""
     comments = _trailing_comments(script)
-    return {
+    tree = tree_of(script) if "print(" not in script else None
+    lines = script.split("\n")
+    below = {
+        statement.end_lineno or 0
+        for statement in (tree.body if tree is not None else ())
+        if isinstance(statement, ast.Expr) and _comment_below(lines, statement, prints=False)
+    }
+    return below | {
         line
         for line, comment in comments.items()
         if values_by_version(comment) or _value_of(comment, set())[0] is not None

@@ -59,6 +59,8 @@ _GETS = re.compile(
     r"|rather|after|again)\b))",
     FLAGS,
 )
+_ORDER = re.compile(r"(?:print|give|return|show|get)\b", FLAGS)
+_BEGINNING = re.compile(r"(?:^|[.!?:] |\n|\b(?:please|just|now|then|and|or|bug|you|to) )[^\w]*$", FLAGS)
 _VALUE_IS = re.compile(
     rf"\b(?:value|result|output|answer|loss|error|sum|it)\s+(?:is|was"
     rf"|=)\s*(?P<value>{WHOLE_NUMBER}){NO_COUNT}",
@@ -97,7 +99,11 @@ def seen_value(sentence: str) -> str | None:
         for match in rule.finditer(sentence):
             quoted_text = match.groupdict().get("quoted")
             before = sentence[max(0, match.start() - _MOST_BEFORE) : match.start()]
-            if _NOT_SEEN.search(before) or (quoted_text and not is_printed_line(strip_quotes(quoted_text))):
+            if (
+                _NOT_SEEN.search(before)
+                or is_order(sentence, match.start())
+                or (quoted_text and not is_printed_line(strip_quotes(quoted_text)))
+            ):
                 continue
             value = match["value"] or quoted_text or ""
             values[_with_further_numbers(value, sentence, match.end())] = None
@@ -105,6 +111,12 @@ def seen_value(sentence: str) -> str | None:
             # In `numpy returns 4 and torch returns 3` the wrong value would be a guess.
             return next(iter(values)) if len(values) == 1 else None
     return None
+
+
+def is_order(text: str, start: int) -> bool:
+    """Whether the verb at this place is an order to the reader, as in `Give `f` a list`."""
+    before = max(0, start - _MOST_BEFORE)
+    return _ORDER.match(text, start) is not None and _BEGINNING.search(text[before:start]) is not None
 
 
 def _with_further_numbers(value: str, sentence: str, end: int) -> str:

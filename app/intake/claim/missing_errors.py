@@ -72,6 +72,7 @@ _EXPECTED_TYPE = re.compile(
     rf"|(?<![\w.])(?P<right>{TYPE})`? (?:is|was|would be|would have been) (?:the )?(?:expected|right"
     r"|correct|documented|better|appropriate)\b"
 )
+_NOT_EXPECTED = re.compile(r"(?:\b(?:not|never)|n['’]t) (?:\w{1,12} )?$", FLAGS)
 
 
 def missing_error(sentence: str) -> list[Check]:
@@ -119,6 +120,6 @@ def _expected_error_check(sentence: str, kind: str) -> Check:
 def expected_error(sentence: str) -> Check | None:
     """The error that a sentence expects: `TypeError instead of ValueError`, `expected a ValueError`."""
     match = _INSTEAD.search(sentence) or _EXPECTED_TYPE.search(sentence)
-    if match is None:
+    if match is None or _NOT_EXPECTED.search(sentence, max(0, match.start() - 20), match.start()):
         return None
     return _expected_error_check(sentence, next(group for group in match.groups() if group))

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from app.intake.claim.claim_text import exception_claim, output_check
 from app.intake.claim.claims import Check, Role
+from app.intake.claim.expected_values import is_order
 from app.intake.claim.phrases import expected_check
 from app.intake.claim.stated_place import stated_device, stated_place, with_place
 from app.intake.claim.value_mentions import seen_and_expected
@@ -100,6 +101,7 @@ def _values_of_this_script(text: str, main: str) -> Iterator[re.Match[str]]:
         if (
             match.start(1) not in ways
             and not should
+            and not is_order(text, match.start())
             and not condition_of(_sentence_at(text, match.start()), main)
         ):
             yield match

@@ -51,6 +51,8 @@ from app.intake.remarks.exit_statuses import exit_status_checks
 from app.intake.remarks.expressions import prints_formulas, with_quoted_formulas
 from app.intake.remarks.lacking_errors import lacking_error
 from app.intake.remarks.output_remarks import read_remarks
+from app.intake.remarks.right_messages import message_of_output
+from app.intake.remarks.value_tables import tabled_values
 from app.intake.remarks.values_of_versions import values_of_versions
 from app.intake.snippets.parts import Part, PartKind
 from app.intake.snippets.roles import says_it_works
@@ -106,13 +108,15 @@ def claim_of(parts: Sequence[Part], main: str, title: str, outputs: Sequence[Par
         for line in plain(part.text).split("\n")
         if line.strip() and not tells_what_happens(line)
     ]
+    expected_texts = [part.text for part in outputs if part.expected]
     place = place_of_bug([english_title, *texts])
     told_text = with_frequency(title[:1000], [text for part in prose for text in (part.text, part.own_text)])
     readings: list[Claim] = []
     contradicted: frozenset[str] = frozenset()
     for checks in _readings(parts, outputs, main, [english_title, *texts], should):
         limited = [_limit_to_cuda(check, main) for check in checks]
-        with_expected = [*limited, *right_values(limited, [*should, *texts], main)]
+        right = right_values(limited, [*should, *texts], main)
+        with_expected = [*limited, *(right or message_of_output(limited, expected_texts))]
         real = [check for check in with_expected if not is_name_of(main, check)]
         contradicted |= values_called_both(real)
         if is_called_right(real, contradicted):
@@ -171,6 +175,7 @@ def _readings(
         lambda _: inline_checks(parts, main),
         lambda _: values_of_versions([part.text for part in prose]),
         lambda outputs: _output_checks([part for part in outputs if not _only_times(part)], main),
+        lambda _: tabled_values([part.text for part in prose]),
         lambda _: labelled_checks([*texts[1:], *should]),
         lacking,
         lambda _: statements([*texts, joined]),

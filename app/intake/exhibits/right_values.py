@@ -20,6 +20,7 @@ _OTHER_WAY = re.compile(
     r"(?:get|give|print|return|show)s? `(?P<value>[^`\n]{1,200})`",
     re.IGNORECASE,
 )
+_COMMENT = re.compile(r"#[^\n]*")
 _CONSTANTS = {"True", "False", "None", "nan", "inf"}
 
 
@@ -34,8 +35,10 @@ def right_values(checks: Sequence[Check], texts: Sequence[str], main: str) -> li
     if not right and len(bugs) == len(checks) == 1:
         values = {match["value"].strip() for text in texts for match in other_ways(text, main)}
         right = [output_check((value,), role=Role.EXPECTED) for value in values if len(values) == 1]
-    if not right and len(checks) == 1 and checks[0].kind in PRINTED_KINDS and checks[0].role is Role.BUG:
-        right = worded_values(checks[0], texts)
+    right = [check for check in right if not is_name_of(main, check)]
+    claimed = [check for check in checks if check.role is not Role.DETAIL]
+    if not right and len(claimed) == 1 and claimed[0].kind in PRINTED_KINDS:
+        right = worded_values(claimed[0], texts)
     return right
 
 
@@ -48,11 +51,21 @@ def other_ways(text: str, main: str) -> list[re.Match[str]]:
 def is_name_of(main: str, check: Check) -> bool:
     """Whether the expected output is only a name of the script, such as `result` in a sentence.
 
-    `int8` in a script with `np.int8` is an attribute, and may be what it prints.
+    `int8` in a script with `np.int8` is an attribute, and may be what it prints. A claimed output is a name
+    only if the script calls it.
     """
-    if check.role is not Role.EXPECTED or check.kind is not CheckKind.OUTPUT or len(check.lines) != 1:
+    if check.role is Role.BUG and not _is_called(main, check):
+        return False
+    if check.role is Role.DETAIL or check.kind is not CheckKind.OUTPUT or len(check.lines) != 1:
         return False
     word = check.lines[0]
+    if (
+        check.role is Role.EXPECTED
+        and "(" in word
+        and _without_blanks(word) in _without_blanks(_COMMENT.sub("", main))
+    ):
+        # A call of the script, as in ``f(3)` should be 4`.
+        return True
     return (
         word.isidentifier()
         and word not in _CONSTANTS
@@ -60,6 +73,15 @@ def is_name_of(main: str, check: Check) -> bool:
         and f"'{word}'" not in main
         and re.search(rf"(?<![\w.'\"]){word}(?![\w'\"])", main) is not None
     )
+
+
+def _without_blanks(text: str) -> str:
+    return "".join(text.split())
+
+
+def _is_called(main: str, check: Check) -> bool:
+    name = check.lines[0] if len(check.lines) == 1 else ""
+    return name.isidentifier() and re.search(rf"(?<![\w'\"]){name}\(", main) is not None
 
 
 def values_called_both(checks: Sequence[Check]) -> frozenset[str]:

@@ -10,6 +10,7 @@ from app.intake.claim.claim_text import sides_checks
 from app.intake.claim.stated_place import version_named
 from app.intake.code.printed_texts import is_print_of, printed_texts
 from app.intake.exhibits.shown_warnings import split_warnings
+from app.intake.remarks.output_remarks import without_remark
 from app.intake.snippets.output_marks import without_common_sign
 from app.intake.snippets.parts import Part, PartKind, is_expectation_heading
 from app.intake.snippets.roles import says_it_works
@@ -74,6 +75,11 @@ _IS_WRONG = re.compile(
     r"|(?:but|now|yet|however),? (?:it|this|the \w{1,20}|i) )[^.\n]{0,60}\W*$",
     re.IGNORECASE,
 )
+_SEEN = re.compile(
+    r"\b(?:actual(?:ly)?|current(?:ly)?|observed|happen(?:s|ed)?|outputs?|prints?|results?|returns?"
+    r"|instead|get|got)\b",
+    re.IGNORECASE,
+)
 _BUT_FAILS = re.compile(
     r"\b(?:but|now|yet|however)\b(?:[^.\n]|\.(?=\S)){0,80}"
     r"\b(?:error|exception|fails?|crash(?:es)?|wrong|(?:i|we) (?:get|see))\b",
@@ -114,11 +120,13 @@ def shown_outputs(parts: Sequence[Part]) -> list[Part]:
 
 
 def _without_wrong_heading(outputs: list[Part]) -> list[Part]:
-    """The outputs. If all stand under a heading for what is expected, those that show a failure do happen.
+    """The outputs, with a failure as what happens that stands under a heading for what is expected.
 
-    Some people fill in a form the wrong way round. Words that say that it is wrong count as well.
+    Some people fill in a form the wrong way round. Words that say that it is wrong count as well. A heading
+    or a caption for what happens says that the form was understood.
     """
-    if not outputs or not all(part.expected for part in outputs):
+    others = [part for part in outputs if not part.expected]
+    if any(_SEEN.search(f"{part.heading} {part.before[-_MOST_CAPTION:]}") for part in others):
         return outputs
     return [
         replace(part, heading="", before="")
@@ -154,7 +162,7 @@ def reads_as_output(part: Part, main: str) -> bool:
     Below a caption, words count too, unless they form a sentence that the script does not hold.
     """
     lines = lines_of(part)
-    if any(map(is_printed_line, lines)):
+    if any(map(is_printed_line, map(without_remark, lines))):
         return True
     texts = printed_texts([main])
     if lines and all(is_print_of(line, texts) for line in lines):

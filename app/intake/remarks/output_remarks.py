@@ -30,11 +30,14 @@ _VALUE = (
     rf"|(?:True|False|None)\b|{NUMBER}(?!\.?\w))"
 )
 _MARK = r"(?:[ \t]{1,40}(?:#{1,3}|//)|[ \t]{0,40}(?:<[-=]{1,8}(?!\d)|←|⟵))[ \t]{0,8}"
+# With an arrow, whatever follows is a remark.
+_ARROW = r"[ \t]{1,40}(?:#{1,3}[ \t]{0,4})?(?:<[-=]{2,8}|←|⟵)[ \t]{0,8}"
 _BEHIND = r"(?:[\s,;:.!()–-][^\n]{0,200})?$"
 _BUT = r"(?![^\n]{0,200}\b(?:but|not|wrong|though|except|should|until|instead)\b)"
 _REMARK = re.compile(
-    rf"(?<=[^\s<#]){_MARK}(?P<words>(?P<should>[^\n]{{0,30}}?(?<!\w){_SHOULD}[\s:=]{{1,3}}{_VALUE}[^\n]{{0,200}}$)"
-    rf"|(?P<good>{_GOOD}){_BUT}{_BEHIND}|(?P<bad>{_BAD}){_BEHIND})",
+    rf"(?<=[^\s<#])(?:{_MARK}(?P<words>(?P<should>[^\n]{{0,30}}?(?<!\w){_SHOULD}[\s:=]{{1,3}}{_VALUE}[^\n]{{0,200}}$)"
+    rf"|(?P<good>{_GOOD}){_BUT}{_BEHIND}|(?P<bad>{_BAD}){_BEHIND})"
+    rf"|{_ARROW}(?P<note>[^\n<>]{{1,200}})$)",
     FLAGS,
 )
 _RIGHT = re.compile(rf"{_SHOULD}[\s:=]{{1,3}}(?P<value>{_VALUE})", FLAGS)
@@ -63,7 +66,10 @@ def without_remark(line: str) -> str:
 def read_remarks(lines: Sequence[str], script: str) -> OutputRemarks:
     """The printed lines, and what their remarks say of them. Words that the script holds are printed ones."""
     marks = [_find(line) for line in lines]
-    matches = [match if match and match["words"].strip() not in script else None for match in marks]
+    matches = [
+        match if match and (match["words"] or match["note"]).strip() not in script else None
+        for match in marks
+    ]
     own = tuple(
         line[: match.start()].rstrip() if match else line for line, match in zip(lines, matches, strict=True)
     )
@@ -75,7 +81,9 @@ def read_remarks(lines: Sequence[str], script: str) -> OutputRemarks:
         here = [match for match in matches[start:end] if match]
         wrong = [match for match in here if not match["good"]]
         all_good &= bool(here) and not wrong
-        right_here = _right_lines(own[start:end], wrong[0]["words"]) if len(wrong) == 1 else ()
+        right_here = (
+            _right_lines(own[start:end], wrong[0]["words"] or wrong[0]["note"]) if len(wrong) == 1 else ()
+        )
         complete &= not wrong or bool(right_here)
         right += right_here or own[start:end]
     is_other = complete and tuple(right) != own

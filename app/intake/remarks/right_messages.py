@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from app.intake.claim.claim_text import cut
+from app.intake.claim.claim_text import cut, exception_claim
 from app.intake.claim.claims import Check, CheckKind, Role
 from app.intake.words.vocabulary import DESIRED, FLAGS, MODALS, RIGHT, SHOW, TYPE, any_of
 
@@ -13,7 +13,9 @@ _HEADING = "Expected: "
 _QUOTED = re.compile(r">[ \t]?(?P<cited>\S.*)|`(?P<code>[^`\n]+)`\.?|\"(?P<text>[^\"\n]+)\"\.?")
 _SHOULD = re.compile(
     rf"\b(?:{any_of(MODALS)} (?:rather |instead )?{any_of(SHOW)}"
-    rf"|{any_of(DESIRED, RIGHT)}(?: error)? message)\b"
+    rf"|{any_of(DESIRED, RIGHT, 'proper')}(?: error)? (?:message|error|exception)"
+    r"(?: (?:is|was|would be|should be))?"
+    r"|expect(?:s|ed)?(?: (?:to|it))*(?: (?:see|get|have|be|raise))?)\b"
     r"(?P<between>[^\"`.\n]{0,60})(?:\"(?P<text>[^\"\n]{8,300})\"|`(?P<code>[^`\n]{8,300})`)",
     FLAGS,
 )
@@ -42,7 +44,8 @@ def right_message(bugs: Sequence[Check], texts: Sequence[str]) -> list[Check]:
         message = match["message"] if match else text
         name = match["type"].rsplit(".", 1)[-1] if match else bugs[0].exception_type
         words = message.split()
-        if words != own and _share(own, words) >= _LEAST_SHARE:
+        # With its type it is an error in any words.
+        if words != own and (match or _share(own, words) >= _LEAST_SHARE):
             messages[" ".join(words)] = Check(
                 text=cut(text),
                 kind=CheckKind.EXCEPTION,
@@ -51,6 +54,15 @@ def right_message(bugs: Sequence[Check], texts: Sequence[str]) -> list[Check]:
                 message=message,
             )
     return list(messages.values()) if len(messages) == 1 else []
+
+
+def message_of_output(checks: Sequence[Check], outputs: Sequence[str]) -> list[Check]:
+    """The check of the one error with the message that the one output shows which is called right."""
+    errors = [error for text in outputs for error in exception_claim(text)[:1]]
+    if len(checks) != 1 or len(errors) != 1 or checks[0].exception_type != errors[0].exception_type:
+        return []
+    is_other = errors[0].message and errors[0].message != checks[0].message
+    return [errors[0].model_copy(update={"role": Role.EXPECTED})] if is_other else []
 
 
 def _candidates(texts: Sequence[str]) -> Iterator[str]:
@@ -66,8 +78,12 @@ def _candidates(texts: Sequence[str]) -> Iterator[str]:
         if quoted:
             yield _text_of(quoted)
             continue
+        if is_under_heading and _TYPED.fullmatch(bare := line.removeprefix(_HEADING).strip()):
+            yield bare
+            continue
         for match in _SHOULD.finditer(line):
-            if not _NEGATION.search(match["between"]):
+            before = line[max(0, match.start() - 15) : match.start()]
+            if not _NEGATION.search(match["between"]) and not _NEGATION.search(before):
                 yield match["text"] or match["code"]
 
 

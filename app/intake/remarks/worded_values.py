@@ -82,6 +82,11 @@ _WRONG_IT_IS = re.compile(
     rf" (?:is|should be|must be|has to be|would be|equals) (?P<value>{LITERAL})(?!\s*(?:times|rows|%))",
     FLAGS,
 )
+# ``f(3) + 1` should be 4`.
+_CODE_SHOULD_BE = re.compile(
+    rf"`[^`\n]{{2,200}}[(\[+*/<>=-][^`\n]{{0,200}}` {any_of(MODALS)} {any_of(SHOW)} (?P<value>{LITERAL})",
+    FLAGS,
+)
 _NUMBERS = re.compile(
     r"(?<![\w.])[-+]?(?:nan|inf|\d[\d_]*(?:\.\d*)?(?:e[-+]?\d+)?|\.\d+(?:e[-+]?\d+)?)(?![\w.])", FLAGS
 )
@@ -104,7 +109,7 @@ def worded_values(bug: Check, texts: Sequence[str]) -> list[Check]:
 
 
 def _right_in(sentence: str, bug: Check) -> Iterator[Check]:
-    if match := _WRONG_IT_IS.search(sentence):
+    if match := _WRONG_IT_IS.search(sentence) or _CODE_SHOULD_BE.search(sentence):
         check = literal_check(match["value"], cut(sentence), Role.EXPECTED)
         if check is not None:
             yield check

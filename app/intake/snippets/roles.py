@@ -13,6 +13,7 @@ from app.intake.code.syntax import normalise, parses, tree_of
 from app.intake.reading import ScriptRole
 from app.intake.snippets.repairs import USUAL_IMPORTS
 from app.intake.snippets.rewrites import make_readable
+from app.intake.snippets.shell_names import shell_imports
 from app.intake.snippets.transcripts import without_magics
 from app.intake.words.praise import is_only_praise, speaks_of_another_place
 
@@ -162,7 +163,9 @@ def only_computes(text: str) -> bool:
 def missing_names(code: str) -> tuple[str, ...]:
     """The undefined names of the code, without the usual imports."""
     tree = tree_of(as_source(code))
-    return tuple(name for name in undefined_names(tree) if name not in USUAL_IMPORTS) if tree else ()
+    if tree is None or shell_imports(code, tree) is not None:
+        return ()
+    return tuple(name for name in undefined_names(tree) if name not in USUAL_IMPORTS)
 
 
 def says_it_works(before: str) -> bool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 
-from app.intake.claim.claims import CheckKind, Claim, Over
+from app.intake.claim.claims import CheckKind, Claim, Over, Role
 from app.intake.code.definitions_only import call_of, only_defines, tests_of
 from app.intake.code.own_checks import asserts_equality
 from app.intake.code.randomness import is_unseeded
@@ -14,10 +15,21 @@ from app.intake.needs.needs import needs_of
 from app.intake.reading import Repair, Script, ScriptRole
 from app.intake.snippets.repairs import missing_imports
 from app.intake.snippets.rewrites import make_readable
-from app.intake.snippets.transcripts import with_displayed_last_value, with_displayed_values, without_magics
+from app.intake.snippets.transcripts import (
+    with_displayed_last_name,
+    with_displayed_last_value,
+    with_displayed_values,
+    without_magics,
+)
 from app.intake.snippets.visible_cards import VARIABLE, with_visible_cards
 
 _OUTPUT_KINDS = {CheckKind.OUTPUT, CheckKind.VALUE, CheckKind.VARIES, CheckKind.DIFFERS}
+# The last line of an output as a prompt or a notebook shows a value.
+_REPRESENTATION = re.compile(
+    r"\s*(?:tensor\(|array\(|[\[({<'\"]|(?:np|numpy)\.\w{1,20}\(|dtype: |[-+]?\d[\d.e+-]*$"
+    r"|(?:True|False|None)$)"
+)
+_SHOWN_NAME = Repair(code="shown_value", detail="Made the name on the last line print what a prompt shows.")
 _OF_NAMES = {"NameError", "UnboundLocalError"}
 _OF_SYNTAX = {"SyntaxError", "IndentationError", "TabError"}
 
@@ -29,11 +41,16 @@ def digest_of(script: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RepairRules:
-    """The permitted repairs. `shows`: bare expressions display their values."""
+    """The permitted repairs. `shows`: bare expressions display their values.
+
+    `shows_call`: so does a call on the last line of code that prints. `shows_name`: there, only a bare name.
+    """
 
     imports: bool = True
     syntax: bool = True
     shows: bool = False
+    shows_call: bool = False
+    shows_name: bool = False
     cards: bool = True
 
 
@@ -49,6 +66,12 @@ def repair_rules_for(claim: Claim) -> RepairRules:
         imports=not types & _OF_NAMES,
         syntax=not types & _OF_SYNTAX,
         shows=is_output,
+        # To show a value may be what fails.
+        shows_name=bool(types),
+        shows_call=any(
+            len(check.lines) > 1 and _REPRESENTATION.match(check.lines[-1])
+            for check in claim.having(Role.BUG)
+        ),
         # A claim about the variable itself is tried with the reporter's value.
         cards=not any(VARIABLE in text for text in texts),
     )
@@ -76,12 +99,8 @@ def make_script(
     if rules.syntax:
         text, new_repairs = make_readable(text)
         repairs += new_repairs
-    if transcript or rules.shows:
-        text, count = with_displayed_values(text) if transcript else with_displayed_last_value(text)
-        if count:
-            repairs.append(
-                Repair(code="shown_value", detail=f"Made {count} expressions print what a prompt shows.")
-            )
+    text, new_repairs = _with_displayed_values(text, rules, transcript=transcript)
+    repairs += new_repairs
     # If the claim is a syntax error, the script may have no tree, and its needs are unknown.
     tree = parse(text) if rules.syntax else tree_of(text)
     if rules.imports and tree is not None:
@@ -111,3 +130,20 @@ def make_script(
         unseeded=tree is not None and is_unseeded(tree),
         asserts_equality=tree is not None and asserts_equality(tree, text),
     )
+
+
+def _with_displayed_values(
+    text: str, rules: RepairRules, *, transcript: bool
+) -> tuple[str, tuple[Repair, ...]]:
+    """The text with the expressions displayed whose values the report may show, and the repair."""
+    count = 0
+    if transcript:
+        text, count = with_displayed_values(text)
+    elif rules.shows:
+        text, count = with_displayed_last_value(text, calls=rules.shows_call)
+    if count:
+        detail = f"Made {count} expressions print what a prompt shows."
+        return text, (Repair(code="shown_value", detail=detail),)
+    if not transcript and rules.shows_name:
+        text, count = with_displayed_last_name(text)
+    return text, (_SHOWN_NAME,) if count else ()

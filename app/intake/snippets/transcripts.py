@@ -68,17 +68,9 @@ _EFFECTS = (
     ast.Assert,
     ast.Raise,
 )
-_REPRESENTATIONS = {
-    "tensor",
-    "array",
-    "Parameter",
-    "Size",
-    "OrderedDict",
-    "defaultdict",
-    "device",
-    "Linear",
-    "Sequential",
-}
+_REPRESENTATIONS = frozenset(
+    ("tensor", "array", "Parameter", "Size", "OrderedDict", "defaultdict", "device", "Linear", "Sequential")
+)
 _BARE = (ast.Name, ast.Attribute, ast.Subscript, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Tuple)
 DISPLAY = '__import__("sys").displayhook('
 
@@ -277,8 +269,10 @@ def _prompts(lines: list[str]) -> Piece:
             code.append(line[4:])
         elif line.startswith("#"):
             code.append(line)
+            # The output above the first comment has no caption.
+            answers += [("", output[:])] if output and not answers else []
             answers.append((line.strip("# "), []))
-        elif code and not _SHELL.match(line):
+        elif line.strip() != "..." and code and not _SHELL.match(line):
             output.append(line)
             if answers and line.strip():
                 answers[-1][1].append(line)
@@ -320,20 +314,22 @@ def with_displayed_values(code: str) -> tuple[str, int]:
     )
 
 
-def with_displayed_last_value(code: str) -> tuple[str, int]:
-    """The same for code that never prints, such as a cell of a notebook.
+def with_displayed_last_value(code: str, *, calls: bool = False) -> tuple[str, int]:
+    """The same for code without prompts, such as a cell of a notebook.
 
     Displayed are the value of the last line, values with a comment beside them, and bare names and
     operations.
-    Other calls return values too, but nobody looks at them.
+    Other calls return values too, but nobody looks at them. In code that prints, it is only the last line,
+    and only with `calls`.
     """
     tree = tree_of(code)
-    if (
-        tree is None
-        or not tree.body
-        or any(_prints(node) for node in nodes_of(tree) if isinstance(node, ast.Call))
-    ):
+    if tree is None or not tree.body:
         return code, 0
+    if any(_prints(node) for node in nodes_of(tree) if isinstance(node, ast.Call)):
+        end = tree.body[-1]
+        if not calls or not isinstance(end, ast.Expr) or not isinstance(end.value, (*_BARE, ast.Call)):
+            return code, 0
+        return (code, 0) if _prints(end.value) else _display(code, [end])
     last, commented = tree.body[-1], lines_with_values(code)
     bare = [
         statement
@@ -348,6 +344,14 @@ def with_displayed_last_value(code: str) -> tuple[str, int]:
         )
     ]
     return _display(code, bare)
+
+
+def with_displayed_last_name(code: str) -> tuple[str, int]:
+    """The code with the bare name or attribute on its last line displayed; and 1, or 0 if there is none."""
+    tree = tree_of(code)
+    last = tree.body[-1] if tree is not None and tree.body else None
+    is_name = isinstance(last, ast.Expr) and isinstance(last.value, ast.Name | ast.Attribute)
+    return _display(code, [last]) if is_name and isinstance(last, ast.Expr) else (code, 0)
 
 
 def _display(code: str, statements: list[ast.Expr]) -> tuple[str, int]:

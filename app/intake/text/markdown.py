@@ -10,8 +10,10 @@ from markdown_it import MarkdownIt
 from app.intake.code.syntax import parses
 from app.intake.text.bare_code import fenced_bare_code
 from app.intake.text.bare_sessions import fenced_sessions
+from app.intake.text.notebook_cells import sessions_of_cells
 from app.intake.text.open_fences import closed_fences
 from app.intake.text.tags import without_tags
+from app.intake.text.tick_blocks import fenced_ticks
 
 PYTHON_TAGS = frozenset(
     {"", "python", "py", "python3", "python2", "py3", "pycon", "ipython", "ipython3", "pytorch", "code"}
@@ -205,14 +207,20 @@ def _quoted_once(lines: list[str]) -> str:
     return "\n".join(line if fences.inside(line) else _QUOTED_AGAIN.sub(r"\1", line) for line in lines)
 
 
+def _inside(lines: list[str]) -> list[bool]:
+    """For each line, whether it belongs to a fence."""
+    fences = _Fences()
+    return [fences.inside(line) for line in lines]
+
+
 def blocks_of(text: str) -> list[Block]:
     """The blocks of a report, in order. Prose keeps its lines, without HTML tags."""
     beginning = "\n".join(unix_lines(text).split("\n", MOST_LINES)[:MOST_LINES])
     source = closed_fences(_fenced_lines(_fenced_pre(without_comments(beginning))))
     lines = source.split("\n")
-    fences = _Fences()
-    inside = [fences.inside(line) for line in lines]
-    source = "\n".join(fenced_sessions(lines, inside, fence=_PRE_FENCE))
+    for fenced in (fenced_ticks, sessions_of_cells, fenced_sessions):
+        lines = fenced(lines, _inside(lines), fence=_PRE_FENCE)
+    source = "\n".join(lines)
     if not any(_FENCE.match(line) for line in source.split("\n")):
         source = fenced_bare_code(source, fence=_PRE_FENCE)
     lines = source.split("\n")

@@ -99,7 +99,7 @@ NUMBER = (
     r"|(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?)j?(?![\w])"
 )
 # A number that is no part of an expression such as `pi/4` or `1/2`.
-WHOLE_NUMBER = rf"(?:(?<![\w)\]][/*^]){NUMBER}(?![/^]\w|\*{{1,2}}\w))"
+WHOLE_NUMBER = rf"(?:(?<![\w)\]][/*^+]){NUMBER}(?![/^]\w|\*{{1,2}}\w))"
 QUOTED = r"(?:\"[^\"\n]{1,500}\"|`[^`\n]{1,500}`|“[^”\n]{1,500}”|(?<!\w)'[^'\n]{1,500}'(?!\w))"
 # Literals that can be compared with output: a quoted text, a number, a constant of Python, a tensor, a list.
 _COMPLEX = r"\([-+]?\d[\d.e]*[-+]\d[\d.e]*j\)"
