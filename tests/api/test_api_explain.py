@@ -67,6 +67,7 @@ def test_a_report_without_a_claim_is_explained(web: Web) -> None:
     page = web.client.get(f"/reports/{report}/explain", headers={"Accept": "text/html"})
     assert page.status_code == 200
     assert "Numbers in question" in page.text
+    assert '<svg role="img"' in page.text
     assert "0.25 ULP of float32" in page.text
     assert "can&#39;t be shown" not in page.text
     markdown = web.client.get(f"/reports/{report}/explain.md").text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from app.judging.dossier.build import build_dossier
 from app.judging.dossier.document import Dossier, DossierCell, Right
 from app.judging.dossier.markdown import dossier_markdown
+from app.judging.dossier.picture import strip
 from worker.contract.trace import Trace
 
 CPU, CUDA = "cpu@torch-2.13-cpu:trace=on", "cuda@torch-2.13-cu130:trace=on"
@@ -175,6 +177,20 @@ def test_an_operation_that_one_side_has_more_moves_no_pair() -> None:
     assert (part.pairs, part.unpaired, part.begins_at) in (((2, 1, None)), ((2, 1, (2, 1))))
     equal = build_dossier([cell(CPU, value(), **other), cell(CUDA, value(), **other)]).divergences[0]
     assert (equal.differing, equal.begins_at) == (0, None)
+
+
+def test_the_picture_has_a_dot_for_each_side_and_the_band_of_rounding() -> None:
+    (number,) = build_dossier([cell(CPU, off_by(2)), cell(CUDA, off_by(4000, outside=1))]).numbers
+    picture = strip(number)
+    dots = [float(x) for x in re.findall(r'<circle cx="([0-9.]+)"', picture)]
+    assert len(dots) == 2
+    assert 319 < dots[0] < 325
+    assert dots[1] > 550
+    # Only the side within rounding is filled.
+    assert re.findall(r'r="5" fill="(\w+)"', picture) == ["currentColor", "none"]
+    assert "<script" not in picture
+    assert "style" not in picture
+    assert strip(number.model_copy(update={"judgeable": False})) == ""
 
 
 def test_the_markdown_has_the_same_facts() -> None:

@@ -274,6 +274,42 @@ def test_what_cancels_within_a_step_of_many_is_rounding(
     assert [one["number"] for one in told["operations"]] == [1]
 
 
+SOLVED = """
+import sys, torch
+questions = []
+for seed in range(3):
+    torch.manual_seed(seed)
+    a, b = torch.randn(128, 128), torch.ones(128)
+    close = (2 * torch.rand(128, 128, dtype=torch.float64) - 1) * 2 * torch.finfo(torch.float32).eps * a.abs().max()
+    right = torch.linalg.solve(a.double() + close, b.double()).float()
+    wrong = right.clone()
+    wrong[wrong.abs().argmax()] *= 1.2
+    for out in (right, wrong):
+        side = {"side": "cuda", "args": [a, b], "kwargs": {}, "tf32": False, "default": torch.float32, "out": [out]}
+        name = "aten::_linalg_solve_ex"
+        questions.append({"number": len(questions) + 1, "name": name, "overload": "", "inputs_agree": None, "sides": [side]})
+torch.save(questions, sys.argv[1])
+"""  # noqa: E501
+
+
+@pytest.mark.sandbox
+def test_a_stable_solve_is_that_of_a_close_matrix(toolchains: Path, toolchain: str, tmp_path: Path) -> None:
+    """As an H200 solves: 300 units from float64, more than inputs moved by their own last digit give."""
+    built = ToolchainStore(toolchains).find(toolchain)
+    assert built is not None
+    path = str(tmp_path / "questions")
+    subprocess.run([built.python, "-c", SOLVED, path], check=True, timeout=120)
+    done = subprocess.run(
+        [built.python, HARNESS / "rounding_check.py", path],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    answer = json.loads(done.stdout)
+    assert [one["number"] for one in answer["operations"]] == [2, 4, 6]
+
+
 @pytest.mark.parametrize(
     "changed",
     [

@@ -32,6 +32,15 @@ SINGLE_STEPS = {
     "erf", "erfc", "sigmoid", "floor", "ceil", "round", "trunc", "frac", "add", "sub", "mul", "div", "pow",
     "square", "maximum", "minimum", "where", "relu", "clamp", "lerp", "atan2", "hypot",
 }  # fmt: skip
+SOLVES = (
+    "linalg_solve",
+    "linalg_inv",
+    "linalg_det",
+    "linalg_slogdet",
+    "linalg_lstsq",
+    "cholesky",
+    "lu_solve",
+)
 # How many outputs are results. For other operations only
 # the first output is one; the rest serve a later step.
 RESULTS = {
@@ -109,6 +118,21 @@ def perturb(value, dtype, generator):
     return map_tensors(value, move, move_number)
 
 
+def move_by_norm(value, dtype, generator):
+    """Wide numbers, each moved at random by some units in the last place of the largest of its tensor."""
+    unit = torch.finfo(REAL.get(dtype, dtype)).eps
+
+    def move(tensor):
+        if not (tensor.is_floating_point() or tensor.is_complex()) or not tensor.numel():
+            return tensor
+        part = torch.rand(tensor.shape, generator=generator, dtype=torch.float64)
+        # Elimination rounds each element once for each row above it.
+        steps = max(1.0, math.sqrt(tensor.shape[-1]) / 2) if tensor.dim() else 1.0
+        return tensor + unit * steps * tensor.abs().max() * (2 * part - 1)
+
+    return map_tensors(value, move)
+
+
 def operation_of(question):
     """The operation in `torch.ops.aten`, in the question's overload."""
     operation = getattr(torch.ops.aten, base_name(question["name"]))
@@ -183,11 +207,19 @@ def evaluate_by_steps(question, shapes):
 
 
 def evaluate_neighbours(question):
-    """Yield the results on perturbed inputs in float64, then on the inputs themselves in their own dtype."""
+    """Yield the results on perturbed inputs in float64, then on the inputs themselves in their own dtype.
+
+    A stable solve gives the exact result of a matrix that is close by its norm, so there the inputs move by
+    units of their largest element.
+    """
     generator = torch.Generator().manual_seed(0)
     dtype = question["side"]["out"][0].dtype
+    is_solve = base_name(question["name"]).lstrip("_").startswith(SOLVES)
     for _ in range(NEIGHBOURS):
-        yield evaluate(question, lambda value: widen(perturb(value, dtype, generator)))
+        if is_solve:
+            yield evaluate(question, lambda value: move_by_norm(widen(value), dtype, generator))
+        else:
+            yield evaluate(question, lambda value: widen(perturb(value, dtype, generator)))
     if question["side"]["side"] == "cpu" and is_single_step(question):
         # The same kernel would run here, and would confirm its own error.
         return

@@ -245,7 +245,9 @@ class Follower:
         name = step.kind.name.lstrip("_")
         if copy not in shadow.ROUNDED or not name.startswith(BY_THE_LARGEST) or step.written:
             return values
-        return self.table.add_rounding(values, values.abs().max().expand(values.shape), step.dtype)
+        # Elimination rounds each element once for each row above it.
+        steps = max(1.0, math.sqrt(values.shape[-1]) / 2) if values.dim() and "linalg" in name else 1.0
+        return self.table.add_rounding(values, steps * values.abs().max().expand(values.shape), step.dtype)
 
     def _register(self, tensor, results):
         """Store shadows for a new tensor, laid out as it is."""
