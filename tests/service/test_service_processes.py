@@ -13,12 +13,13 @@ from pathlib import Path
 
 import pytest
 from celery import Celery
+from celery.exceptions import Reject
 from sqlalchemy.orm import Session
 from stage import TOOLCHAIN, Stage, result
 
 from app.storage.broker import UNACKED, make_celery
 from app.storage.queries.runs import lock_run
-from worker.contract import Attempt, FromNode, Hello, Level, ToolchainFacts
+from worker.contract import Attempt, FromNode, Hello, Level, Started, ToolchainFacts
 from worker.contract.broker.url import celery_url
 from worker.contract.names import QUEUE_RECORDER, TASK_FROM_NODE, node_queue
 
@@ -190,3 +191,29 @@ def test_what_a_killed_recorder_had_taken_is_there_at_once(stage: Stage) -> None
     assert stage.broker.restore_messages() == 0
     connection.close()
     recorder.close()
+
+
+def test_the_messages_of_one_run_hold_up_no_others(stage: Stage) -> None:
+    """A corrected claim holds the runs of its report until all are judged again, which may take minutes."""
+    from app.tasks.celery_app import _record, build
+
+    stage.node("n1")
+    run_id = stage.submit(repeats=1).document.id
+    (attempt,) = stage.dispatch()
+    service = build(stage.settings)
+    message = Started(
+        node="n1", instance="one", attempt_id=attempt.attempt_id, lease_no=attempt.lease_no
+    ).model_dump(mode="json")
+    try:
+        with stage.session() as session:
+            lock_run(session, run_id)
+            before = time.monotonic()
+            with pytest.raises(Reject) as caught:
+                _record(service, message, sender=None)
+            assert time.monotonic() - before < 5
+        assert caught.value.requeue
+        _record(service, message, sender=None)
+    finally:
+        service.engine.dispose()
+        service.broker.close()
+    assert [row.state for row in stage.attempts(run_id)] == ["running"]
