@@ -10,8 +10,8 @@ _MOST_TEXT = 3_000
 _MOST_LINES = 30
 # Shell prompts, errors, logs and Python at a prompt.
 _NOT_PROSE = re.compile(
-    r"^\s*(?:[$#%>]|>>>|\.\.\.|In \[)|\b\w*(?:Error|Warning|Exception|Traceback)\b"
-    r"|^\s*(?:\w+ ?=|import |from )|\b(?:INFO|DEBUG|WARN|FAILED|PASSED)\b",
+    r"^[^\S\n]*(?:[$#%>]|>>>|\.\.\.|In \[)|\b\w*(?:Error|Warning|Exception|Traceback)\b"
+    r"|^[^\S\n]*(?:\w+ ?=|import |from )|\b(?:INFO|DEBUG|WARN|FAILED|PASSED)\b",
     re.MULTILINE,
 )
 _CODE = re.compile(r"`[^`\n]{1,200}`")
