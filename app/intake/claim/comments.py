@@ -237,7 +237,7 @@ def _value_of(comment: str, literals: set[str]) -> tuple[str | None, str]:
     first, dot, rest = comment.partition(". ")
     if first.rstrip(".!") in literals:
         return first.rstrip(".!"), rest
-    if re.match(r"[A-Z]\w*(?:Error|Exception)\b", comment):
+    if re.match(r"[A-Z]\w{0,100}(?:Error|Exception)\b", comment):
         return (first if dot else comment), rest
     # A call that prints is a line of code that somebody commented out.
     match = None if _PRINT_CALL.match(comment) else _VALUE.match(comment)
