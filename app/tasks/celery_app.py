@@ -10,7 +10,7 @@ import structlog
 from celery import Celery, Task
 from celery.exceptions import Reject
 from celery.signals import worker_init, worker_ready
-from sqlalchemy import Engine, select, text
+from sqlalchemy import Engine, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, sessionmaker
 
@@ -28,7 +28,7 @@ from app.storage.broker_basics import (
     TASK_RERUN,
     TASKS,
 )
-from app.storage.session import is_busy, is_unavailable, make_engine, session_factory
+from app.storage.session import is_busy, is_unavailable, make_engine, session_factory, wait_shortly
 from app.tasks.health import Pulse
 from app.tasks.results_lists import follow_node_keys
 from worker.contract.names import QUEUE_RECORDER, TASK_FROM_NODE, sender_of
@@ -37,9 +37,6 @@ log = structlog.get_logger(__name__)
 
 # How long a message waits before it is tried again while the database is away.
 RETRY_SECONDS = 1.0
-# How long a message waits for a run that somebody else holds. Then it goes to the end of its list, so that
-# the messages of one run do not take all threads.
-LOCK_TIMEOUT = text("SET LOCAL lock_timeout = '250ms'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +54,7 @@ def _record(service: Service, message: Any, *, sender: str | None) -> None:
     """Record a message of a sender. It goes back to its list if the database is away or not migrated."""
     try:
         with service.factory.begin() as session:
-            session.execute(LOCK_TIMEOUT)
+            wait_shortly(session)
             record.receive(session, message, sender=sender, settings=service.settings)
     except UnavailableError as error:
         raise _postpone(error.code) from error
@@ -66,7 +63,7 @@ def _record(service: Service, message: Any, *, sender: str | None) -> None:
             log.exception("node_message_dropped")
             return
         if is_busy(error):
-            # It has waited already.
+            # It has waited already. At the end of its list it holds no thread.
             raise Reject("busy", requeue=True) from error
         raise _postpone(type(error).__name__) from error
     except Exception:  # the task boundary: the message is dropped, and the lease of its attempt runs out

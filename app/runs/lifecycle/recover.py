@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 
 import structlog
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
 from app.clock import now
@@ -23,6 +24,7 @@ from app.storage.outbox import outbox
 from app.storage.queries import runs as queries
 from app.storage.queries.queue import nodes as node_queries
 from app.storage.queries.queue import quarantines, queue
+from app.storage.session import wait_shortly
 from app.storage.tallies import Tally, count, sum_tallies
 from app.targets.fleet import can_serve
 from app.targets.target import Target, target_of
@@ -76,7 +78,10 @@ def _in_own_transaction(
     """Handle one run or quarantine in its own transaction. A failure does not stop the others."""
     try:
         with factory.begin() as session:
+            wait_shortly(session)
             step(session, run_id)
+    except OperationalError as error:
+        log.warning("run_not_reaped", run_id=run_id, problem=type(error.orig).__name__)
     except Exception:  # the boundary of one run: the next round tries it again
         log.exception("run_not_reaped", run_id=run_id)
 
