@@ -170,7 +170,9 @@ def _comment_below(lines: Sequence[str], statement: ast.Expr, *, prints: bool) -
     line = lines[at].strip() if at < len(lines) else ""
     is_shown = path[-1:] == ("print",) or (isinstance(statement.value, ast.Call) and not prints)
     # Errors in comments are read by another rule.
-    is_error = re.search(r"[A-Z]\w*(?:Error|Exception)\b", line) is not None and path[-1:] != ("print",)
+    is_error = re.search(r"\b[A-Z]\w{0,100}(?:Error|Exception)\b", line) is not None and path[-1:] != (
+        "print",
+    )
     if not is_shown or is_error or not line.startswith("#") or lines[at][:1].isspace():
         return None
     comment = line.lstrip("#").strip()[:_MOST_COMMENT]
