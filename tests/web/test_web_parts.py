@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import hostile_web
 import pytest
@@ -19,6 +20,8 @@ VERSIONS = ("2.12", "2.13")
 LOGDET = recorded_runs.recording("logdet_cpu_isa")
 BROKEN: tuple[tuple[str, str], ...] = ()
 MENDED = (("cpu -inf", "cpu -108.34196472167969"),)
+
+BUNDLES = Path(__file__).parents[1] / "recordings" / "bundles"
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +44,10 @@ def faults(stage_of_module: Stage) -> Iterator[Faults]:
     paths["compare"] = f"/compare?baseline={part.baseline}&candidate={part.candidate}"
     paths |= {f"hostile {name}": path for name, path in hostile_web.fill(stage).items()}
     with web_of(stage) as web:
+        bundle = (BUNDLES / "h100" / "logdet_singular.trace.json").read_bytes()
+        headers = {"Content-Type": "application/json"}
+        traced = web.client.post("/api/v1/bundles", content=bundle, headers=headers, params={"by": "H100"})
+        paths["dossier"] = f"/reports/{traced.json()['report']['id']}/explain"
         drawn = drawn_pages(web, [*paths.values(), "/changes?kind="])
     return Faults(drawn)
 
