@@ -11,7 +11,9 @@ from worker.contract.message import Message
 
 _Element = Number | Literal["inf", "-inf", "nan"]
 
-DtypeName = Annotated[str, StringConstraints(pattern=r"^torch\.[a-z0-9_]{1,20}$", max_length=30)]
+# A class repeated up to a bound, as in `\w{1,80}`, takes some MiB in each process. So length is a limit
+# of its own.
+DtypeName = Annotated[str, StringConstraints(pattern=r"^torch\.[a-z0-9_]+$", max_length=26)]
 
 
 class TracedSide(Message):
@@ -41,7 +43,7 @@ class TracedOperation(Message):
     """
 
     number: Count
-    name: Annotated[str, StringConstraints(pattern=r"^aten::[a-z0-9_]{1,80}$", max_length=90)]
+    name: Annotated[str, StringConstraints(pattern=r"^aten::[a-z0-9_]+$", max_length=86)]
     dtype: DtypeName
     shape: Annotated[list[Count], Field(max_length=MOST_DIMENSIONS)] = Field(default_factory=list)
     inputs_agree: bool | None = None
@@ -52,12 +54,15 @@ class TracedOperation(Message):
 
 
 OperationName = Annotated[
-    str, StringConstraints(pattern=r"^[a-zA-Z_][a-zA-Z0-9_]{0,40}::[a-zA-Z0-9_.]{1,80}$|^printing$|^the end$")
+    str,
+    StringConstraints(
+        pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*::[a-zA-Z0-9_.]+$|^printing$|^the end$", max_length=123
+    ),
 ]
 
 
 OperationKind = Annotated[
-    str, StringConstraints(pattern=r"^aten::[a-zA-Z0-9_]{1,80}[a-zA-Z0-9_(), ]{0,160}$")
+    str, StringConstraints(pattern=r"^aten::[a-zA-Z0-9_][a-zA-Z0-9_(), ]*$", max_length=246)
 ]
 OperationDigests = Annotated[
     str, StringConstraints(pattern=r"^[0-9]{1,9}:[0-9]{1,3}:[0-9a-f]{8}:[0-9a-f]{8}$")
@@ -76,7 +81,7 @@ class ShownValue(Message):
     that neither of both explains, `at` is the index of the worst one. A distance that is not finite is None.
     """
 
-    name: Annotated[str, StringConstraints(pattern=r"^(?:print|read)\[[0-9]{1,9}\]$|^\w{1,80}$")]
+    name: Annotated[str, StringConstraints(pattern=r"^(?:print|read)\[[0-9]{1,9}\]$|^\w+$", max_length=80)]
     number: Count
     dtype: DtypeName
     shape: Annotated[list[Count], Field(max_length=MOST_DIMENSIONS)] = Field(default_factory=list)
