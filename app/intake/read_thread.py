@@ -96,7 +96,7 @@ def read_thread(thread: Thread, *, claim: str | None, title: str) -> Reading:
         texts = [claim or "", thread.body, *(each.body for each in thread.comments if each.by_reporter)]
         own_claim = with_anchors(own_claim, scripts[0].script, texts)
         if claim is None:
-            own_claim = with_ties(own_claim, scripts[0].script)
+            own_claim = with_ties(own_claim, scripts[0].script, texts[1:])
     own_claim = with_scripts(own_claim, scripts)
     posts = _posts(submitted, body, post)
     return Reading(

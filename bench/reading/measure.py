@@ -118,7 +118,7 @@ def negatives(
 def _anchored_in(report: Report, script: Script) -> Claim:
     """The claim as if the report had shown the other script: anchors and names are looked for there."""
     claim = with_anchors(_bare(report.reading.claim), script.script, [report.text])
-    return with_ties(claim, script.script)
+    return with_ties(claim, script.script, [report.text])
 
 
 def _bare(claim: Claim) -> Claim:

@@ -125,3 +125,34 @@ def test_a_point_names_its_code() -> None:
     script = "def f():\n    def g():\n        h()\n    g()\nclass A:\n    x = 1"
     names = [points(script, line)[0].code for line in (3, 4, 6)]
     assert names == ["g", "f", "A"]
+
+
+def loose(words: str, script: str) -> set[bool]:
+    claim = read(f"{words}\n\n```python\n{script}\n```\n", form="report", limits=NO_READ_LIMITS).claim
+    return {check.loose for check in claim.having(Role.BUG)}
+
+
+@pytest.mark.parametrize(
+    ("words", "script"),
+    [
+        ("TypeError: unsupported operand type(s) for |: 'dict' and 'dict'", "print({1: 2} | {3: 4})"),
+        ("Slicing too far gives nothing. Expected an IndexError, but no error is raised.", "print([1][5:9])"),
+        ("it gets killed, RAM is full at once", "x = bytearray(9)\nprint(x)"),
+        ("My script hangs for ever.", "x = bytearray(9)\nprint(x)"),
+        ("RuntimeError: the loop never ends", "for n in range(3):\n    print(n)"),
+    ],
+)
+def test_a_word_for_what_the_script_does_ties_a_failure_to_it(words: str, script: str) -> None:
+    assert loose(words, script) == {False}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "TypeError: unsupported operand type(s) for |: 'dict' and 'dict'",
+        "OSError: no space left on device",
+        "RuntimeError: the loop never ends",
+    ],
+)
+def test_a_failure_without_a_word_of_the_script_is_loose(words: str) -> None:
+    assert loose(words, "print(sum([1, 2]))") == {True}

@@ -172,7 +172,10 @@ def test_looks_the_same(looks: tuple[dict[str, object], dict[str, object]]) -> N
     assert differ.keys() == KNOWN_BEFORE_TORCH, {
         name: differ[name] for name in differ.keys() - KNOWN_BEFORE_TORCH
     }
-    assert differ["finders before"][1] == ["type", "Hidden", *differ["finders before"][0][1:]]  # type: ignore[index]
+    # A cold start has a finder for torch and one for `warnings`; a paused interpreter hides the second.
+    finders: tuple[list[str], list[str]] = differ["finders before"]  # type: ignore[assignment]
+    assert finders[0][:2] == ["type", "type"]
+    assert finders[1] == ["type", "Hidden", *finders[0][2:]]
     assert len(cold) > 35
 
 

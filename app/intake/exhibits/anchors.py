@@ -50,6 +50,26 @@ all and args case code data dict error example float for from import input int k
 name not numpy one out output print range result self set str test the torch type value values with
 """
 _COMMON = frozenset(_COMMON_TEXT.split())
+# The words for what a script does without a name. Messages have types between quotes: `'dict' and 'dict'`.
+_OF_SYNTAX: dict[type[ast.AST], tuple[str, ...]] = {
+    ast.Slice: ("slice", "slices", "sliced", "slicing"),
+    ast.For: ("loop", "loops"),
+    ast.While: ("loop", "loops"),
+    ast.Lambda: ("lambda", "lambdas"),
+    ast.ListComp: ("comprehension",),
+    ast.DictComp: ("comprehension",),
+    ast.Await: ("await", "awaited", "awaiting"),
+    ast.Dict: ("'dict'",),
+    ast.List: ("'list'",),
+    ast.Set: ("'set'",),
+    ast.Tuple: ("'tuple'",),
+}
+_WORD_OF_SYNTAX = re.compile(r"'(?:dict|list|set|tuple)'|[a-z]{4,13}")
+# `It gets killed` is about the script of the report.
+_OF_THE_PROCESS = {CheckKind.CRASH, CheckKind.HANG, CheckKind.OUT_OF_MEMORY}
+_BLANK = re.compile(r"\n[ \t]*\n")
+_MOST_PARAGRAPH = 5_000
+_THE_SCRIPT = re.compile(r"\b(?:it|this|(?:the|my) (?:script|code|program|snippet|example))\b", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -83,30 +103,39 @@ def with_anchors(claim: Claim, script: str, texts: Sequence[str]) -> Claim:
     return _anchor(claim, places)
 
 
-def with_ties(claim: Claim, script: str) -> Claim:
+def with_ties(claim: Claim, script: str, texts: Sequence[str]) -> Claim:
     """The claim, in which failures that nothing ties to the script as run are marked as loose.
 
-    A failure is tied by its anchor, and by a name of the script in its text or in that of the claim.
+    A failure is tied by its anchor, and by a name of the script or a word for its syntax in its paragraph or
+    in the title. The end of the process is tied by `it`, too. `texts` hold the paragraphs.
     """
     try:
-        names = mentioned_names(parse(script)) - _COMMON
+        tree = parse(script)
     except InputError:
         return claim
-    return _mark_loose(claim, names)
+    names = mentioned_names(tree) - _COMMON
+    names.update(word for node in nodes_of(tree) for word in _OF_SYNTAX.get(type(node), ()))
+    paragraphs = [each[:_MOST_PARAGRAPH] for text in texts for each in _BLANK.split(text)]
+    return _mark_loose(claim, names, paragraphs)
 
 
-def _mark_loose(claim: Claim, names: set[str]) -> Claim:
+def _mark_loose(claim: Claim, names: set[str], paragraphs: Sequence[str]) -> Claim:
     checks = tuple(
-        check.model_copy(update={"loose": _is_loose(check, claim.text, names)}) for check in claim.checks
+        check.model_copy(update={"loose": _is_loose(check, claim.text, names, paragraphs)})
+        for check in claim.checks
     )
-    further = tuple(_mark_loose(other, names) for other in claim.further)
+    further = tuple(_mark_loose(other, names, paragraphs) for other in claim.further)
     return claim.model_copy(update={"checks": checks, "further": further})
 
 
-def _is_loose(check: Check, title: str, names: set[str]) -> bool:
+def _is_loose(check: Check, title: str, names: set[str], paragraphs: Sequence[str]) -> bool:
     if check.role is not Role.BUG or check.kind not in _FAILURES or check.at is not None:
         return False
-    return not names.intersection(_WORD.findall(f"{check.text} {check.message or ''} {title}"))
+    if check.kind in _OF_THE_PROCESS and _THE_SCRIPT.search(check.text):
+        return False
+    own = next((each for each in paragraphs if check.text and check.text in each), "")
+    text = f"{check.text} {check.message or ''} {title} {own}"
+    return not names.intersection([*_WORD.findall(text), *_WORD_OF_SYNTAX.findall(text.lower())])
 
 
 def _anchor(claim: Claim, places: _Places) -> Claim:
