@@ -199,7 +199,7 @@ def test_a_machine_without_a_toolchain_is_told_how_to_get_one(
 
 def test_a_node_that_does_not_come_up_is_told_with_its_last_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SAMEHERE_SLOTS", "none")
-    with pytest.raises(NodeError, match=r"(?s)status 2.*slots"):
+    with pytest.raises(NodeError, match=r"(?s)status 2.*SAMEHERE_SLOTS"):
         run_here(read("print(1)"), "cpu", progress=Heard())
     assert offspring() == []
 

@@ -65,7 +65,7 @@ OperationKind = Annotated[
     str, StringConstraints(pattern=r"^aten::[a-zA-Z0-9_][a-zA-Z0-9_(), ]*$", max_length=246)
 ]
 OperationDigests = Annotated[
-    str, StringConstraints(pattern=r"^[0-9]{1,9}:[0-9]{1,3}:[0-9a-f]{8}:[0-9a-f]{8}$")
+    str, StringConstraints(pattern=r"^[0-9]{1,9}:[0-9]{1,3}:[0-9a-f]{8}:[0-9a-f]{8}$", max_length=31)
 ]
 
 
@@ -116,7 +116,7 @@ class ComparedValues(Message):
     that of any element.
     """
 
-    name: Annotated[str, StringConstraints(pattern=r"^compared\[[0-9]{1,9}\]$")]
+    name: Annotated[str, StringConstraints(pattern=r"^compared\[[0-9]{1,9}\]$", max_length=19)]
     number: Count
     shape: Annotated[list[Count], Field(max_length=MOST_DIMENSIONS)] = Field(default_factory=list)
     differing: Count = 0
