@@ -332,7 +332,7 @@ def _notes(document: RunDocument) -> Iterator[str]:
 def _contrast(contrast: ContrastPart) -> str:
     """The place of the run where the claimed check is not met."""
     if contrast.target is None:
-        return "Contrast: none. Nothing that ran is free of it, so it may have another cause."
+        return "Contrast: none. Nothing in this run is free of it, so it may have another cause."
     control = "the report's control, on " if contrast.kind is ContrastKind.CONTROL else ""
     return f"Contrast: {control}{visible(contrast.target)}."
 

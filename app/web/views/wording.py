@@ -18,7 +18,7 @@ NOT_DECIDED = "It happens. Whether it is a bug is not decided here."
 CONTRASTS = {
     ContrastKind.TARGET: "Contrast: the same check is not met on",
     ContrastKind.CONTROL: "Contrast: the report's control does not show it on",
-    ContrastKind.NONE: "Contrast: none. Nothing that ran is free of it, so it may have another cause.",
+    ContrastKind.NONE: "Contrast: none. Nothing in this run is free of it, so it may have another cause.",
 }
 
 
