@@ -111,6 +111,19 @@ class ServiceSettings(LogSettings):
     result_bytes: int = Field(
         default=4 * MIB, ge=16 * KIB, description="a larger message from a node is refused"
     )
+    reader_url: str | None = Field(
+        default=None,
+        description="address of a model that reads reports, too, in the form of chat completions; see"
+        " docs/model-reader.md",
+    )
+    reader_model: str = Field(default="", description="the name of that model, as its endpoint knows it")
+    reader_key_file: Path | None = Field(default=None, description="file with the key of that endpoint")
+    reader_seconds: float = Field(
+        default=20.0, gt=0, le=120, description="a model that answers later is not waited for"
+    )
+    reader_characters: int = Field(
+        default=60_000, ge=1_000, description="a longer report is not sent to the model"
+    )
     reading_seconds: float = Field(
         default=10.0,
         ge=1,

@@ -13,8 +13,11 @@ from app.command.service.configuration import load_settings
 from app.command.terminal.consoles import output, print_json
 from app.command.terminal.plain_text import one_line, visible
 from app.command.terminal.reading_text import PROBE_HINT, environment_lines, probe_lines, script_lines
+from app.errors import InputError
 from app.ids import new_id
-from app.intake.read import read
+from app.intake.model.answer import MOST_ANSWER
+from app.intake.model.prompt import messages, schema
+from app.intake.read import read, text_for_model, with_answer
 from app.intake.reading import Reading
 from app.judging.judgement import Verdict
 from app.runs.run_object.assemble import assemble, report_part
@@ -25,17 +28,41 @@ MOST_CHARACTERS = 200
 
 
 def read_report(
-    file: str, *, form: Form, as_json: bool, claim: str | None = None, claim_file: str | None = None
+    file: str,
+    *,
+    form: Form,
+    as_json: bool,
+    claim: str | None = None,
+    claim_file: str | None = None,
+    answer_file: str | None = None,
 ) -> int:
-    """Print the reading of a file; the exit status is 0. Raises InputError."""
+    """Print the reading of a file; the exit status is 0. Raises InputError.
+
+    `answer_file` holds the answer of a model to the prompt of this file.
+    """
     settings = load_settings()
     source = read_source(file, form=form, most_bytes=settings.read_limits.most_bytes)
     given = given_claim_text(claim, claim_file, beside=file, most_bytes=settings.read_limits.report_bytes)
     reading = read(source.text, form=source.form, claim=given, limits=settings.read_limits)
+    if answer_file is not None and given is not None:
+        raise InputError(
+            "A model's answer does not count beside a claim of your own. Give one of them.", field="answer"
+        )
+    if answer_file is not None:
+        answer = read_source(answer_file, form="script", most_bytes=MOST_ANSWER).text
+        reading = with_answer(reading, answer, text=source.text)
     if as_json:
         print_json(as_data(reading))
     else:
         output().print(_as_text(reading))
+    return 0
+
+
+def print_prompt(file: str, *, form: Form) -> int:
+    """Print the messages and the schema that a model would get; the exit status is 0. Raises InputError."""
+    settings = load_settings()
+    source = read_source(file, form=form, most_bytes=settings.read_limits.most_bytes)
+    print_json({"messages": messages(text_for_model(source.text)), "schema": schema()})
     return 0
 
 
@@ -64,6 +91,8 @@ def _as_text(reading: Reading) -> Text:
         where = " ".join(visible(f"{key} {value}") for key, value in check.where.items() if value)
         kind = f"{check.role}, {check.kind}{f', {where}' if where else ''}"
         text.append(f"claim ({kind}): {one_line(check.text, most=MOST_CHARACTERS)}\n")
+    for dropped in reading.model.dropped if reading.model else ():
+        text.append(f"not taken from the model's answer: {visible(dropped)}\n", "yellow")
     for ask in reading.ask:
         text.append(f"to ask ({ask.code}): {ask.text}\n", "yellow")
     if reading.ask and reading.probe is None:

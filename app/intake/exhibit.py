@@ -96,7 +96,11 @@ def values_of(check: Check) -> frozenset[str]:
 
 def is_about(exhibit: Exhibit, check: Check) -> bool:
     """True if a check of a claim is made of the evidence of an exhibit."""
-    evidence = exhibit.evidence
+    return same_evidence(exhibit.evidence, check)
+
+
+def same_evidence(evidence: Check, check: Check) -> bool:
+    """True if two checks are made of the same evidence, or one of a part of the other's."""
     mine, others = values_of(evidence), values_of(check)
     if mine or others:
         return bool(mine and others) and (mine <= others or others <= mine)

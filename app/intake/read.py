@@ -10,13 +10,16 @@ from app.errors import InputError, TooLargeError
 from app.intake.claim.claim_text import read_claim
 from app.intake.claim.comments import comment_claim
 from app.intake.code.syntax import tree_cache
-from app.intake.exhibits.anchors import with_anchors
+from app.intake.exhibits.anchors import with_anchors, with_ties
 from app.intake.exhibits.exhibits import PostText, align, exhibits_of
 from app.intake.exhibits.stances import with_stances
+from app.intake.model.answer import MOST_ANSWER, believe
+from app.intake.model.join import join
+from app.intake.model.prompt import PROMPT_VERSION
 from app.intake.needs.asks import asks_of
 from app.intake.needs.ignored_needs import without_needs
 from app.intake.read_thread import read_thread
-from app.intake.reading import ClaimSource, NeedKind, Reading
+from app.intake.reading import ClaimSource, ModelNote, NeedKind, Reading
 from app.intake.snippets.scripts import make_script, repair_rules_for
 from app.intake.text.markdown import looks_like_markdown
 from app.intake.text.thread import Thread, thread_of
@@ -83,6 +86,50 @@ def with_claim(reading: Reading, claim: str, *, text: str, limits: ReadLimits) -
     return reading.model_copy(
         update={"claim": own_claim, "claim_source": ClaimSource.CORRECTED, "exhibits": exhibits}
     )
+
+
+def may_ask_model(reading: Reading) -> bool:
+    """Whether a model may read the report, too: it has a script that runs, and nobody gave a claim."""
+    return bool(reading.scripts) and not reading.ask and reading.claim_source is ClaimSource.RULES
+
+
+def text_for_model(text: str) -> str:
+    """The text of a report that a model reads: of a thread, the body and the comments below it."""
+    thread = thread_of(text)
+    if thread is None:
+        return text
+    return "\n\n".join(
+        [thread.body, *(f"Comment {at}:\n{post.body}" for at, post in enumerate(thread.comments, 1))]
+    )
+
+
+def with_answer(reading: Reading, answer: str, *, text: str, model: str = "") -> Reading:
+    """A reading with what a model says about the report. `model` is its name.
+
+    Raises InputError if the answer has a wrong form, or if no model may read this report.
+    """
+    if not may_ask_model(reading):
+        raise InputError(
+            "A model's answer counts only for a report with a script, without questions and without a claim"
+            " of its own.",
+            code="bad_answer",
+            field="answer",
+        )
+    script = reading.scripts[0].script
+    with tree_cache():
+        believed = believe(answer, text_for_model(text), script)
+        claim = join(reading.claim, believed.readings)
+        if claim != reading.claim:
+            claim = with_ties(with_anchors(claim, script, [text]), script, [text])
+    note = ModelNote(
+        model=model,
+        prompt=PROMPT_VERSION,
+        answer=answer[:MOST_ANSWER],
+        dropped=tuple(believed.dropped),
+        changed=claim != reading.claim,
+    )
+    exhibits = align(reading.exhibits, claim) if note.changed else reading.exhibits
+    return reading.model_copy(update={"claim": claim, "model": note, "exhibits": exhibits})
 
 
 def with_corrected_stances(

@@ -95,6 +95,22 @@ class ClaimSource(StrEnum):
     RULES = "rules"  # read from words
 
 
+class ModelNote(BaseModel):
+    """A model's answer about a report, and its effect."""
+
+    model_config = ConfigDict(frozen=True)
+
+    # The name of the model; empty if somebody else asked it.
+    model: str = ""
+    # The version of the instructions, and the answer as it came.
+    prompt: int
+    answer: str
+    # The parts of the answer that do not stand in the report.
+    dropped: tuple[str, ...] = ()
+    # Whether the claim is another one with it.
+    changed: bool = False
+
+
 class Reading(BaseModel):
     """The result of intake. If `ask` is not empty, nothing can be run."""
 
@@ -112,6 +128,8 @@ class Reading(BaseModel):
     ask: tuple[Ask, ...] = ()
     # Needs that were read, and that the submitter says are none.
     ignored_needs: tuple[Need, ...] = ()
+    # A model's answer, if one was asked.
+    model: ModelNote | None = None
     # The probe's observations in the reporter's own Python.
     probe: ReportersProbe | None = None
 

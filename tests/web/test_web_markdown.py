@@ -108,7 +108,10 @@ def test_it_is_one_minute_long_and_says_what_counts() -> None:
     [
         ({"kind": "target", "target": "cpu"}, "Contrast: the same check is not met on `cpu`."),
         ({"kind": "control", "target": "cpu"}, "Contrast: the report's control does not show it on `cpu`."),
-        ({"kind": "none"}, "Contrast: none. Nothing in this run is free of it, so it may have another cause."),
+        (
+            {"kind": "none"},
+            "Contrast: none. Nothing in this run is free of it, so it may have another cause.",
+        ),
     ],
 )
 def test_the_contrast_and_its_absence_are_named(contrast: dict[str, str], sentence: str) -> None:

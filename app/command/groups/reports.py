@@ -239,12 +239,31 @@ def bisect(
     short_help="Show what is read from a report; run nothing.",
 )
 def read(
-    file: File, *, form: As = None, claim: Claim = None, claim_file: ClaimFile = None, json: Json = False
+    file: File,
+    *,
+    form: As = None,
+    claim: Claim = None,
+    claim_file: ClaimFile = None,
+    prompt: Annotated[
+        bool,
+        typer.Option("--prompt", help="Print what a model would be sent, as JSON; see docs/model-reader.md."),
+    ] = False,
+    answer: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Take the answer of a model to that prompt from a file."),
+    ] = None,
+    json: Json = False,
 ) -> None:
     """Show what is read from a report (scripts, claim, environment) and what is missing; run nothing."""
-    from app.command.read import read_report
+    from app.command.read import print_prompt, read_report
 
-    raise typer.Exit(read_report(file, form=form_of(form), claim=claim, claim_file=claim_file, as_json=json))
+    if prompt:
+        raise typer.Exit(print_prompt(file, form=form_of(form)))
+    raise typer.Exit(
+        read_report(
+            file, form=form_of(form), claim=claim, claim_file=claim_file, answer_file=answer, as_json=json
+        )
+    )
 
 
 @reports.command(

@@ -158,6 +158,8 @@ class Claim(BaseModel):
     # Whether it replaced another claim when attempts were already stored. A "no" to it needs a passage check
     # of its own.
     corrected: bool = False
+    # Whether only a model reads the report so. Such a reading can bring doubt, and no verdict.
+    by_model: bool = False
 
     def having(self, role: Role) -> tuple[Check, ...]:
         """The checks with this role."""

@@ -80,6 +80,11 @@ TWO_READINGS = _reason(
     "The report can be read in two ways. The script shows one of them, and not the other.",
     _REPORTER,
 )
+MODEL_READING = _reason(
+    "model_reading",
+    "Only a model found a claim in this report. The output beside it is in sight, but it gives no verdict.",
+    _REPORTER,
+)
 RANDOM_NUMBERS = _reason(
     "random_numbers",
     "The claim shows nothing but numbers that the script draws at random, without a seed.",

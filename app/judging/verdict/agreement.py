@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.intake.claim.claims import Check, Claim, Role
-from app.judging.check.reach import TWO_READINGS
+from app.judging.check.reach import MODEL_READING, TWO_READINGS
 from app.judging.judgement import SIGHTINGS, JobJudgement, Verdict
 from app.judging.output.printed_numbers import numbers_in
 
@@ -46,6 +46,28 @@ def agree(first: Reading, others: Sequence[Reading]) -> JobJudgement:
     if judgement.verdict is Verdict.DIFFERENT or not against:
         return judgement
     return against[0].model_copy(update={"findings": (*judgement.findings, *against[0].findings)})
+
+
+def with_doubt(judgement: JobJudgement, by_model: Sequence[JobJudgement]) -> JobJudgement:
+    """The judgement of the rules' readings beside those of readings that only a model has.
+
+    Such a reading can make it OBSERVED, with the findings of both, and nothing else.
+    """
+    if judgement.verdict is Verdict.OBSERVED and judgement.reason is None:
+        findings = tuple(finding for other in by_model for finding in other.findings)
+        return judgement.model_copy(
+            update={"reason": MODEL_READING, "findings": (*judgement.findings, *findings)}
+        )
+    against = SIGHTINGS if judgement.verdict in DOUBTFUL else DOUBTFUL
+    other = next((other for other in by_model if other.verdict in against), None)
+    if other is None or judgement.verdict not in {*SIGHTINGS, *DOUBTFUL}:
+        return judgement
+    return JobJudgement(
+        verdict=Verdict.OBSERVED,
+        reason=TWO_READINGS,
+        of=judgement.of,
+        findings=(*judgement.findings, *other.findings),
+    )
 
 
 def _is_part(claim: Claim, first: Claim) -> bool:

@@ -27,7 +27,7 @@ from app.judging.judgement import (
     JobJudgement,
     Verdict,
 )
-from app.judging.verdict.agreement import DOUBTFUL, Reading, agree
+from app.judging.verdict.agreement import DOUBTFUL, Reading, agree, with_doubt
 from app.judging.verdict.facets import facets_of, judge_facets
 from app.judging.verdict.frequency import LEAST_FOR_SOMETIMES, is_about_frequency, needs_many
 from app.judging.verdict.over_attempts import by_ratio, by_repeats, kind_of_difference
@@ -95,13 +95,16 @@ def judge_readings(
     """The judgement over all readings, without asking whether the point of the claim was passed."""
     if facets := facets_of(claim):
         return judge_facets(facets, lambda one: judge_readings(one, script, target, results, plan=plan))
-    judgement = _judge(claim, script, target, results, plan=plan)
-    if claim.further and judgement.verdict in DOUBTFUL:
-        others = [
-            Reading(other, _judge(other, script, target, results, plan=plan)) for other in claim.further
-        ]
+
+    def judge(one: Claim) -> JobJudgement:
+        return _judge(one, script, target, results, plan=plan)
+
+    judgement = judge(claim)
+    others = [Reading(other, judge(other)) for other in claim.further if not other.by_model]
+    if others and judgement.verdict in DOUBTFUL:
         judgement = agree(Reading(claim, judgement), others)
-    return judgement
+    by_model = [judge(other) for other in claim.further if other.by_model]
+    return with_doubt(judgement, by_model) if by_model else judgement
 
 
 def _check_passage(

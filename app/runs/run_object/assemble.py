@@ -27,6 +27,7 @@ from app.runs.run_object.document import (
     FindingPart,
     FixedPart,
     JobPart,
+    ModelPart,
     ReportPart,
     RunDocument,
     ScriptPart,
@@ -179,7 +180,21 @@ def report_part(
         exhibits=list(map(exhibit_part, reading.exhibits)) if with_exhibits else None,
         environment=reading.environment,
         ignored_needs=list(reading.ignored_needs),
+        model=_model_part(reading, with_answer=with_exhibits),
         probe=reading.probe,
+    )
+
+
+def _model_part(reading: Reading, *, with_answer: bool) -> ModelPart | None:
+    note = reading.model
+    if note is None:
+        return None
+    return ModelPart(
+        name=note.model,
+        prompt=note.prompt,
+        changed=note.changed,
+        answer=note.answer if with_answer else None,
+        dropped=list(note.dropped),
     )
 
 

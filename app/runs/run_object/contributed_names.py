@@ -29,7 +29,8 @@ _PLAIN_VERSION = re.compile(
 _CODES = """
 absolute_time audit cancelled card_faulty card_in_use ended_earlier file_size_limit gave_up_politely
 given_back isa_not_supported level_too_weak memory_limit met_when_observed missing_file missing_package
-needs_info needs_input no_compiler no_cuda_build no_deterministic_kernel no_gpu no_kernels_for_card no_mkl
+model_reading needs_info needs_input no_compiler no_cuda_build no_deterministic_kernel no_gpu
+no_kernels_for_card no_mkl
 no_network no_node no_sides no_such_gpu no_times no_toolchain no_torch node_fault not_compiled
 nothing_shown other_device other_mode other_os other_version output_limit path_not_taken point_not_seen
 point_passed probe_failed process_limit quarantined random_numbers sandbox_limit scratch_limit

@@ -47,6 +47,20 @@ class ScriptPart(Part):
     needs: list[Need] = Field(default_factory=list)
 
 
+class ModelPart(Part):
+    """A model that read the report, too: its name, and the version of its instructions.
+
+    `changed` says whether the claim is another one with it. `dropped` are the parts of its answer that do not
+    stand in the report.
+    """
+
+    name: str
+    prompt: int
+    changed: bool
+    answer: str | None = Field(default=None, exclude_if=lambda answer: answer is None)
+    dropped: list[str] = Field(default_factory=list)
+
+
 class ReportPart(Part):
     id: str | None = None
     title: str = ""
@@ -60,6 +74,8 @@ class ReportPart(Part):
     environment: Environment = Field(default_factory=dict)
     # Needs that were read, and that the submitter says are none. Present only if there are any.
     ignored_needs: list[Need] = Field(default_factory=list, exclude_if=lambda needs: not needs)
+    # A model's answer about the report, if one was asked. The run object has no text of it.
+    model: ModelPart | None = Field(default=None, exclude_if=lambda model: model is None)
     # The output of `probe.py` in the reporter's Python. Unverified, and no evidence of ours.
     probe: ReportersProbe | None = None
 

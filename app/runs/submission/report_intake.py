@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from datetime import datetime
+from typing import Any
 
+import structlog
 from sqlalchemy.orm import Session
 
 from app.bounded.calls import OverLimitError, call_within_limits
 from app.clock import now
 from app.errors import InputError
 from app.ids import new_id
-from app.intake.read import read
+from app.intake.read import may_ask_model, read, text_for_model, with_answer
 from app.intake.reading import NeedKind, Reading
 from app.intake.text.thread import is_address
 from app.intake.text.title import title_of_claim
 from app.runs.rows.search_index import index_report
 from app.runs.rows.similar_reports import mark
 from app.runs.run_object.storable import split_reading
+from app.runs.submission.model_reader import ask_model
 from app.settings import ServiceSettings
 from app.storage.models import ReportRow
 from app.storage.models.report import Form
 from app.storage.queries import keys
 from worker.contract.text import storable_text
 
+log = structlog.get_logger(__name__)
 TITLE_CHARACTERS = 300
 
 
@@ -67,21 +71,35 @@ def read_bounded(
     ignore_needs: Collection[NeedKind] = (),
 ) -> Reading:
     """Read a text in a process with a limit of time. Raises InputError, TooLargeError, UnavailableError."""
+    reading = _within_limits(
+        read,
+        text,
+        form=form,
+        claim=claim,
+        title=title,
+        limits=settings.read_limits,
+        ignore_needs=tuple(ignore_needs),
+    )
+    if settings.reader_url is None or claim is not None or not may_ask_model(reading):
+        return reading
+    answer = ask_model(text_for_model(text), title=title, settings=settings)
+    if answer is None:
+        return reading
     try:
-        return call_within_limits(
-            read,
-            text,
-            form=form,
-            claim=claim,
-            title=title,
-            limits=settings.read_limits,
-            ignore_needs=tuple(ignore_needs),
-        )
+        return _within_limits(with_answer, reading, answer, text=text, model=settings.reader_model)
+    except InputError as error:
+        log.warning("model_answer_refused", reason=error.message)
+        return reading
+
+
+def _within_limits(function: Callable[..., Reading], *values: Any, **options: Any) -> Reading:
+    try:
+        return call_within_limits(function, *values, **options)
     except OverLimitError as error:
         raise InputError(
             f"Reading this text was stopped. {error.message} Send a shorter text, or only the script.",
             code="reading_limit",
-            field=form,
+            field=options.get("form", "report"),
         ) from error
 
 
