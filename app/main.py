@@ -21,6 +21,7 @@ from app.api import (
     comparisons,
     explain,
     fleet,
+    gate,
     maintain,
     operations,
     reports,
@@ -65,7 +66,7 @@ def _routes() -> tuple[BaseRoute, ...]:
     None depends on settings, and building them takes a quarter of a second: all applications share them.
     """
     everything = APIRouter()
-    for area in (runs, bisections, bundles, comparisons, reports, explain, changes, fleet, maintain):
+    for area in (runs, bisections, bundles, comparisons, reports, explain, changes, gate, fleet, maintain):
         everything.include_router(area.router, prefix="/api/v1", dependencies=[Depends(refuse_unknown_query)])
     everything.include_router(operations.router)
     for router in PAGE_ROUTERS:

@@ -216,6 +216,9 @@ class ServiceSettings(LogSettings):
         default=300.0, gt=0, description="a canary that takes longer makes `/readyz` answer 503"
     )
 
+    gate_issues: int = Field(
+        default=100, ge=1, description="most issues of one request whether they may be closed"
+    )
     unawaited_runs: int = Field(
         default=2000,
         ge=0,

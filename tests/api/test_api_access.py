@@ -40,6 +40,7 @@ READ = {
     ("GET", "/api/v1/attempts/{attempt_id}"),
     ("GET", "/api/v1/comparisons/{comparison_id}"),
     ("POST", "/api/v1/reports:read"),
+    ("POST", "/api/v1/gate"),
     ("GET", "/api/v1/reports"),
     ("GET", "/api/v1/reports/{report_id}"),
     ("GET", "/api/v1/reports/{report_id}/matrix"),

@@ -200,3 +200,41 @@ def import_issues(
             file, server=server, token=token, preset=preset, memory_file=memory_file, as_json=json
         )
     )
+
+
+@runs.command(
+    epilog="Example: gh issue list --label stale --json url -q '.[].url' | samehere gate --file -",
+    short_help="Say whether issues may be closed.",
+)
+def gate(
+    issues: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ISSUE]…",
+            help="Addresses of issues, OWNER/REPOSITORY#NUMBER, or ids of reports.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    file: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="More issues, one a line; - is standard input."),
+    ] = None,
+    run: Annotated[
+        bool, typer.Option("--run", help="First run each report again that was not run today.")
+    ] = False,
+    server: Annotated[
+        str | None, typer.Option(metavar="URL", help="Ask this service; default: this machine's history.")
+    ] = None,
+    token: ServiceToken = None,
+    json: Json = False,
+) -> None:
+    """Say whether issues may be closed: each still happens, is fixed, is not shown here, or is unknown.
+
+    Without --run nothing is run: the answers rest on stored runs, and say when these ended.
+    Exit status: 0 all may be closed, 4 one still happens, 5 none does, but one is not known to be fixed;
+    2 bad input or option, 1 a fault of ours.
+    """
+    from app.command.agents.gate import ask_gate
+
+    raise typer.Exit(ask_gate(issues or [], file=file, run=run, server=server, token=token, as_json=json))

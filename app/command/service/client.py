@@ -8,7 +8,7 @@ import json
 import re
 import ssl
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -127,6 +127,18 @@ class Client:
         return self._object(
             self._require_success(self._request("POST", f"/reports/{_id(report_id)}/{action}", body=body))
         )
+
+    def run_report(self, report_id: str, body: Mapping[str, Any], *, idempotency_key: str) -> dict[str, Any]:
+        """Start a new run of a stored report; the run as planned."""
+        headers = {"Idempotency-Key": idempotency_key}
+        return self._object(
+            self._insist("POST", f"/reports/{_id(report_id)}/runs", body=body, headers=headers)
+        )
+
+    def gate(self, issues: Sequence[str]) -> list[dict[str, Any]]:
+        """The answer about each issue: may it be closed? Nothing is run."""
+        items = self._object(self._insist("POST", "/gate", body={"issues": list(issues)})).get("items")
+        return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
     def changes(self, *, cursor: str | None) -> dict[str, Any]:
         """A page of changes, newest first."""

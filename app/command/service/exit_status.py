@@ -21,6 +21,9 @@ NO_RESULT = 3
 ABSENT = 0
 SEEN = 1
 CANNOT_TELL = 125
+# For `gate`: an issue still happens, or none does and at least one may not be closed for another reason.
+STILL_HAPPENS = 4
+MAY_NOT_CLOSE = 5
 INTERRUPTED = 130
 
 # Errors that the caller can correct. Nothing was done.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from sqlalchemy import LargeBinary, Row, Text, cast, exists, func, literal_column, or_, select, true
 from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by, distinct_on
@@ -19,6 +19,27 @@ def runs(session: Session, *, before: str | None, limit: int) -> Sequence[RunRow
     if before is not None:
         statement = statement.where(RunRow.id < before)
     return session.scalars(statement).all()
+
+
+def reports_by_id(session: Session, report_ids: Collection[str]) -> Sequence[ReportRow]:
+    """The reports with these ids."""
+    return session.scalars(select(ReportRow).where(ReportRow.id.in_(report_ids))).all()
+
+
+def reports_at(session: Session, addresses: Collection[str], *, each: int) -> Sequence[ReportRow]:
+    """The newest reports of each of these addresses, newest first; at most `each` of one address."""
+    place = (
+        func.row_number().over(partition_by=ReportRow.source_url, order_by=ReportRow.id.desc()).label("place")
+    )
+    ranked = (
+        select(ReportRow.id, place)
+        .where(ReportRow.source_url.in_(addresses), ReportRow.is_canary.is_(False))
+        .subquery()
+    )
+    newest = select(ranked.c.id).where(ranked.c.place <= each)
+    return session.scalars(
+        select(ReportRow).where(ReportRow.id.in_(newest)).order_by(ReportRow.id.desc())
+    ).all()
 
 
 def runs_of_report(session: Session, report_id: str) -> Sequence[RunRow]:

@@ -1,0 +1,1 @@
+"""Commands for programs that act on issues, such as the gate."""

@@ -1,0 +1,75 @@
+"""`samehere gate`: its words, its exit status, and the run before the answer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from numpy_versions import finish, say_hello, send
+from running_web import Web
+
+from app.command.agents import gate as command
+from app.command.agents.gate import ask_gate
+from app.command.service.client import Client
+from app.errors import InputError, SetupError
+
+BROKEN = {"1.26.4": True, "2.0.0": False}
+
+
+@pytest.fixture
+def report_id(web: Web) -> str:
+    say_hello(web.stage, *BROKEN)
+    made = send(web.stage, *BROKEN)
+    finish(web.stage, BROKEN)
+    return made
+
+
+def ask(*issues: str, file: str | None = None, run: bool = False, server: str | None, as_json: bool) -> int:
+    return ask_gate(issues, file=file, run=run, server=server, token=None, as_json=as_json)
+
+
+def test_the_exit_status_lets_only_the_fixed_close(
+    web: Web, report_id: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert ask(report_id, server=web.url, as_json=False) == 0
+    assert (
+        f"fixed         {report_id}\n  Fixed in numpy 2.0.0 (last seen with 1.26.4); run of today."
+        f"  {web.url}/reports/{report_id}\n"
+    ) in capsys.readouterr().out
+    listed = tmp_path / "issues.txt"
+    listed.write_text(f"\n{report_id}\nx/y#1\n")
+    assert ask(file=str(listed), server=web.url, as_json=True) == 5
+    out = capsys.readouterr().out
+    items = json.loads(out[out.index("{\n") :])["items"]
+    assert [item["answer"] for item in items] == ["fixed", "unknown"]
+    still = send(web.stage, "2.0.0", script="import numpy\nraise RuntimeError('boom')\n# other\n")
+    finish(web.stage, {"2.0.0": True})
+    assert ask("x/y#1", report_id, still, server=web.url, as_json=False) == 4
+
+
+def test_what_was_not_run_today_is_run_before_the_answer(
+    web: Web, report_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run of today starts no other one; that of another day does, and is awaited."""
+    started: list[str] = []
+
+    def run_report(_: Client, report: str, body: object, *, idempotency_key: str) -> dict[str, str]:
+        started.append(report)
+        return {"id": ""}
+
+    monkeypatch.setattr(Client, "run_report", run_report)
+    monkeypatch.setattr(Client, "follow", lambda _self, _run: iter(()))
+    assert ask(report_id, run=True, server=web.url, as_json=False) == 0
+    assert started == []
+    tomorrow = command.now().replace(year=2999)
+    monkeypatch.setattr(command, "now", lambda: tomorrow)
+    ask(report_id, "x/y#1", run=True, server=web.url, as_json=False)
+    assert started == [report_id]
+
+
+def test_bad_calls_are_refused() -> None:
+    with pytest.raises(InputError, match="at least one issue"):
+        ask(server="http://localhost:1", as_json=False)
+    with pytest.raises(SetupError, match="--server"):
+        ask("x/y#1", run=True, server=None, as_json=False)
