@@ -12,6 +12,7 @@ from app.http.checked_route import CheckedRoute
 from app.http.problems import problem_responses
 from app.http.state import SessionDep
 from app.judging.report.change import ChangeKind
+from app.judging.report.triage import TriageGroup
 from app.runs.lookup.changes import ChangeSummary, list_changes
 
 router = APIRouter(tags=["changes"], route_class=CheckedRoute)
@@ -25,6 +26,9 @@ def get_changes(
     kind: Annotated[
         list[ChangeKind] | None,
         Query(description="repeat the parameter for several kinds; default: all kinds"),
+    ] = None,
+    group: Annotated[
+        TriageGroup | None, Query(description="only regressions of this group; default: all changes")
     ] = None,
     toolchain: Annotated[
         str,
@@ -44,7 +48,8 @@ def get_changes(
     return PageBody.of(
         list_changes(
             session,
-            kinds=kind or (),
+            kinds=kind or ([ChangeKind.REGRESSED] if group is not None else ()),
+            group=group,
             toolchain=toolchain,
             report=report,
             since=since,

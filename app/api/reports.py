@@ -16,6 +16,7 @@ from app.http.problems import BODY, LOCATION, problem_responses
 from app.http.state import SessionDep, SettingsDep
 from app.http.submitter import CanCorrect
 from app.judging.judgement import Verdict
+from app.runs.lookup.answers import with_answer
 from app.runs.lookup.matrix import Matrix, matrix
 from app.runs.lookup.reports import ReportDetails, ReportSummary, list_reports, report_details
 from app.runs.maintenance.correct_claim import correct_claim
@@ -67,8 +68,8 @@ def get_reports(
 
 @router.get("/reports/{report_id}", operation_id="get_report", responses=problem_responses(401, 404))
 def get_report(report_id: str, session: SessionDep, _may: CanRead) -> ReportDetails:
-    """A report with its runs."""
-    return report_details(session, report_id)
+    """A report with its runs, and the verdict in four sentences."""
+    return with_answer(session, report_details(session, report_id))
 
 
 @router.get("/reports/{report_id}/matrix", operation_id="get_matrix", responses=problem_responses(401, 404))

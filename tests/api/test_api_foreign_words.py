@@ -133,7 +133,8 @@ def run(web: Web) -> dict[str, Any]:
 
 
 def sentences_in_json(run: dict[str, Any]) -> Iterator[Any]:
-    for name in ("summary", "where", "not_where", "newest", "contributed", "ask", "cause", "scope_differs"):
+    names = "summary answer where not_where newest contributed ask cause scope_differs"
+    for name in names.split():
         yield run[name]
     for job in run["jobs"]:
         yield job["reason"]

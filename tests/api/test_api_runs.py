@@ -55,6 +55,7 @@ def test_the_run_object_has_every_field_of_the_contract(web: Web) -> None:
             "defect",
             "cause",
             "summary",
+            "answer",
             "scope",
             "where",
             "not_where",

@@ -12,8 +12,8 @@ from stage import Stage, result
 from app.judging.judgement import Verdict
 from app.runs.lifecycle.report_verdict import store_all_report_verdicts
 from app.runs.lookup.attention import groups
-from app.runs.lookup.changes import newest_changes
 from app.runs.lookup.reports import list_reports, list_runs
+from app.runs.lookup.triage import triage
 from app.runs.rows.search_index import index_all_reports
 from app.runs.submission import canary
 from app.runs.submission.canary import CLAIM, REPEATS, STORED, canary_round
@@ -156,7 +156,7 @@ def test_no_list_and_no_rerun_shows_it(stage: Stage) -> None:
         assert [item.id for item in list_reports(session, query="canary").items] == []
         without = list_reports(session, query="-verdict:reproduced").items
         assert run.report_id not in [item.id for item in without]
-        assert newest_changes(session, limit=10).counts == {}
+        assert triage(session, each=10).parts == ()
         assert run.report_id not in str(groups(session, each=10))
         report = session.get_one(ReportRow, run.report_id)
         assert (report.attention, report.verdict, report.main_script) == (None, None, None)

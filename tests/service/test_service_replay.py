@@ -20,8 +20,9 @@ from app.judging.report.attention import Attention
 from app.judging.report.change import ChangeKind
 from app.judging.versions import JUDGING_RULES
 from app.runs.exchange.replay import replay
-from app.runs.lookup.changes import list_changes, newest_changes
+from app.runs.lookup.changes import list_changes
 from app.runs.lookup.reports import list_reports
+from app.runs.lookup.triage import triage
 from app.runs.rows.nodes import fleet, list_nodes
 from app.serve.demo import HISTORY
 from app.storage.models import AttemptRow, ChangeRow, JobRow, ReportRow, RunRow
@@ -69,17 +70,21 @@ def test_the_whole_history_shows_what_was_recorded(stage: Stage) -> None:
     with stage.session() as session:
         assert replay(session, HISTORY) == len(list(HISTORY.glob("*/*.json.gz"))) > 80
     with stage.session() as session:
-        newest = newest_changes(session, limit=50)
+        newest = triage(session, each=50)
         assert newest is not None
         assert newest.regressed_with == ("numpy-2.4.0",)
-        assert {change.title for change in newest.regressed} == REGRESSED_IN_THE_NEWEST
-        removals = {change.title: change.removal for change in newest.regressed}
+        lines = [line for part in newest.parts for line in part.lines]
+        assert {line.change.title for line in lines} == REGRESSED_IN_THE_NEWEST
+        assert {line.change.title for line in newest.part("announced").lines} == ANNOUNCED
+        assert {(line.before, line.after) for line in lines} == {("0 of 5", "3 of 3")}
+        assert {line.hardware for line in lines} == {"AMD EPYC"}
+        removals = {line.change.title: line.change.removal for line in lines}
         announced = {title for title, each in removals.items() if each and each.cause == "announced"}
         assert announced == ANNOUNCED
         trapz = next(each for title, each in removals.items() if each is not None and "trapz" in title)
         assert (trapz.category, trapz.package, trapz.older) == ("DeprecationWarning", "numpy", "2.3.5")
         assert trapz.text.startswith("`trapz` is deprecated")
-        assert newest.counts == {ChangeKind.REGRESSED: len(REGRESSED_IN_THE_NEWEST), ChangeKind.FIXED: 1}
+        assert (newest.size, newest.fixed) == (len(REGRESSED_IN_THE_NEWEST), 1)
         fixed = list_changes(session, kinds=[ChangeKind.FIXED])
         assert {(change.title, change.toolchain) for change in fixed.items} == FIXED
         assert {change.kind for change in list_changes(session, limit=100).items} == {

@@ -27,6 +27,10 @@ def rows(page: Page) -> list[str]:
     return [element.attributes["href"] for element in page.all("a") if element.inside[-2:] == ["tr", "th"]]
 
 
+def words(source: str) -> str:
+    return " ".join(Page(source).text.split())
+
+
 def test_before_anything_happened_it_says_so(web: Web) -> None:
     source = web.client.get("/changes").text
     assert list(faults(source)) == []
@@ -45,13 +49,40 @@ def test_at_first_it_answers_what_regressed_with_the_newest_toolchain(web: Web) 
     assert list(faults(source)) == []
     page = Page(source)
     assert rows(page) == [f"/reports/{report_id}"]
-    assert "With the newest toolchain, numpy-2.1.0: 1 report regressed, 0 fixed" in " ".join(
+    assert "numpy-2.1.0: 1 report regressed (1 unexplained, 0 announced, 0 settled), 0 fixed," in " ".join(
         page.text.split()
     )
     assert "It happens with numpy 2.1.0, and did not with 2.0.0." in page.text
-    assert [element.attributes.get("selected") for element in page.all("option", value="regressed")] == [""]
+    for value in ("regressed", "unexplained", "newest"):
+        assert [each.attributes.get("selected") for each in page.all("option", value=value)] == [""], value
     home = Page(web.client.get("/").text)
     assert home.one("a", href="/changes").inside[-1] == "nav"
+
+
+def test_what_a_maintainer_settles_leaves_the_first_group_at_once(web: Web) -> None:
+    report_id = some_history(web)
+    unexplained = "1 unexplained regression with numpy-2.1.0"
+    assert unexplained in words(web.client.get("/").text)
+    reason = {"reason": "It is meant so."}
+    body = {"verdict": "not_reproduced", **reason}
+    assert web.client.post(f"/api/v1/reports/{report_id}/overrule", json=body).status_code == 200
+    home, first = web.client.get("/").text, web.client.get("/changes").text
+    assert [list(faults(source)) for source in (home, first)] == [[], []]
+    assert "Nothing unexplained with numpy-2.1.0" in words(home)
+    assert "a maintainer says ○ not reproduced" in words(home)
+    assert rows(Page(first)) == []
+    assert "Nothing unexplained: every regression with the newest toolchain" in Page(first).text
+    settled = Page(web.client.get("/changes?kind=regressed&group=settled&toolchain=newest").text)
+    assert rows(settled) == [f"/reports/{report_id}"]
+    assert web.client.post(f"/api/v1/reports/{report_id}/take-back", json=reason).status_code == 200
+    assert unexplained in words(web.client.get("/").text)
+    assert web.client.post(f"/api/v1/reports/{report_id}/close", json=reason).status_code == 200
+    assert "closed by a maintainer" in words(web.client.get("/").text)
+    listed = web.client.get("/api/v1/changes?group=settled").json()["items"]
+    assert [(each["report"], each["kind"], each["group"]) for each in listed] == [
+        (report_id, "regressed", "settled")
+    ]
+    assert web.client.get("/api/v1/changes?group=unexplained").json()["items"] == []
 
 
 def test_it_is_filtered_by_kind_toolchain_and_day(web: Web) -> None:
@@ -63,7 +94,7 @@ def test_it_is_filtered_by_kind_toolchain_and_day(web: Web) -> None:
     assert fixed.one("input", name="since").attributes["value"] == "2020-01-01"
     assert rows(Page(web.client.get("/changes?kind=fixed&toolchain=numpy-2.1.0").text)) == []
     assert rows(Page(web.client.get("/changes?since=2999-01-01").text)) == []
-    for wrong in ("kind=broken", "since=yesterday", "cursor=x"):
+    for wrong in ("kind=broken", "group=broken", "since=yesterday", "cursor=x"):
         refused = web.client.get(f"/changes?{wrong}")
         assert refused.status_code == 422
         assert list(faults(refused.text)) == []

@@ -13,16 +13,17 @@ from recorded_runs import recording
 
 from app.judging.cause.trace_verdict import trace_sentences
 from app.judging.judgement import Verdict
+from app.runs.run_object.answer.sentences import answer_of
 from app.runs.run_object.document import ContrastPart, FacetPart, RunDocument
 from app.web.views.markdown_copy import fence, is_plain, run_markdown
-from app.web.views.wording import NOT_DECIDED
 from worker.contract import Trace
 
 NASTY = "```\n@someone closes #1\n~~~~\n`````\n<img src=x>\n[link](https://evil.example)"
 
 
 def recorded(name: str) -> RunDocument:
-    return RunDocument.model_validate(recording(name) | {"report": {**recording(name)["report"]}})
+    run = RunDocument.model_validate(recording(name) | {"report": {**recording(name)["report"]}})
+    return run.model_copy(update={"answer": answer_of(run)})
 
 
 @given(st.text(st.one_of(st.characters(), st.sampled_from("`~\n\r #@")), max_size=80))
@@ -94,8 +95,22 @@ def test_a_trace_is_told_as_on_the_page_and_in_a_fence() -> None:
 
 def test_it_is_one_minute_long_and_says_what_counts() -> None:
     text = run_markdown(recorded("logdet_cpu_isa"), address="http://here/runs/1")
-    assert text.startswith("**It happens, as reported, on 2 of 8 targets.**")
-    assert NOT_DECIDED in text
+    assert text.startswith(
+        "- **What:** It happens, as reported.\n"
+        "- **Where:** Seen on NVIDIA H200 with torch 2.11.0 (cpu-isa=sse4.2 or cpu-isa=compatible). "
+        "Not with no setting or cpu-isa=avx2.\n"
+        "- **How sure:** 6 of 6 attempts in 2 places (rate at least 29 % in each) against 0 of 6 in 2 places "
+        "(rate at most 63 % in each).\n"
+        "- **Whose:** Open: it is not decided whether this is a bug.\n\n"
+        "Environment:\n\n```\n"
+    )
+    for line in (
+        "GPU: NVIDIA H200, driver 580.159.04, CUDA 13.0",
+        "OS: Ubuntu 24.04.3 LTS, kernel 6.18",
+        "Python: 3.12.3",
+        "Packages: torch 2.11.0+cu130, numpy ",
+    ):
+        assert f"\n{line}" in text
     assert "| `cuda@torch-2.11-cuda:cpu-isa=sse4.2` | reproduced | 3 of 3 |" in text
     assert "blas.path: mkl:" in text
     assert "samehere reproduce FILE --target cuda@torch-2.11-cuda:cpu-isa=sse4.2" in text

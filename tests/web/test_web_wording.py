@@ -2,49 +2,20 @@
 
 from __future__ import annotations
 
-import pytest
 from recorded_runs import recording
 
-from app.judging.judgement import CheckResult, Defect, Scope, Verdict
+from app.judging.judgement import CheckResult, Scope, Verdict
 from app.runs.run_object.document import RunDocument
 from app.web.views.environments import distinguishing_fields, environment_views
 from app.web.views.markdown_copy import run_markdown
 from app.web.views.reports import claim_rows
 from app.web.views.runs import card_groups
-from app.web.views.wording import NOT_DECIDED, as_reported, defect_words, headline, what_is_missing
+from app.web.views.wording import as_reported, what_is_missing
 from worker.contract import CardState, Gpu
 
 
 def recorded(name: str, **changed: object) -> RunDocument:
     return RunDocument.model_validate(recording(name)).model_copy(update=changed)
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("logdet_cpu_isa", "It happens, as reported, on 2 of 8 targets."),
-        ("sometimes.cuda", "It happens, as reported, but not every time: "),
-        (
-            "logdet_singular.cuda",
-            "Something else happens than what is reported, on the one target that was tried.",
-        ),
-        ("weights_roundtrip.cuda", "It does not happen on the one target that was tried."),
-        ("two_gpus.cuda", "We could not test it: something that it needs is missing here."),
-        ("values", "The script ran. The report claims nothing that can be checked."),
-        ("uninitialised_quick", "It happens, as reported, on 1 of 2 targets."),
-    ],
-)
-def test_a_recorded_run_has_its_sentence(name: str, words: str) -> None:
-    assert headline(recorded(name)).startswith(words)
-
-
-def test_where_other_targets_were_tried_before_it_is_said_of_the_last_ones() -> None:
-    assert (
-        headline(recorded("logdet_cpu_isa"), tried_more=True)
-        == "It happens, as reported, on 2 of 8 targets that were tried last."
-    )
-    alone = recorded("weights_roundtrip.cuda")
-    assert headline(alone, tried_more=True) == "It does not happen on the one target that was tried last."
 
 
 def test_what_cannot_be_shown_says_what_is_missing() -> None:
@@ -60,44 +31,7 @@ def test_what_cannot_be_shown_says_what_is_missing() -> None:
 def test_what_ran_on_some_target_is_not_what_could_not_be_run() -> None:
     lacking = recorded("two_gpus.cuda")
     ran = lacking.jobs[0].model_copy(update={"verdict": Verdict.OBSERVED})
-    both = lacking.model_copy(update={"jobs": [*lacking.jobs, ran]})
-    assert headline(both) == "The script ran. The report claims nothing that can be checked there."
-    assert what_is_missing(both) == ""
-
-
-def test_a_target_that_looks_for_a_cause_is_none_that_was_tried() -> None:
-    run = recorded("weights_roundtrip.cuda")
-    [job] = run.jobs
-    for setting in ("fill", "trace"):
-        test = job.model_copy(
-            update={
-                "target": job.target.model_copy(update={"settings": {setting: "on"}}),
-                "verdict": Verdict.CANNOT_SHOW,
-            }
-        )
-        assert headline(run.model_copy(update={"jobs": [job, test]})) == headline(run)
-
-
-def test_every_verdict_and_state_has_a_sentence() -> None:
-    every = {headline(recorded("values", verdict=verdict)) for verdict in Verdict}
-    assert len(every) == len(Verdict)
-    assert all(sentence.endswith(".") for sentence in every)
-    assert (
-        headline(recorded("values", verdict=None, state="running", so_far=Verdict.NOT_REPRODUCED))
-        == "Nothing is decided yet."
-    )
-    assert headline(recorded("values", verdict=None, state="cancelled")) == "Nothing was decided."
-
-
-def test_that_it_happens_is_not_that_it_is_a_bug() -> None:
-    assert defect_words(recorded("logdet_cpu_isa")) == NOT_DECIDED
-    assert defect_words(
-        recorded("uninitialised_quick", defect=Defect.YES, cause="uninitialised_memory")
-    ).startswith("It is a bug. The result depends")
-    assert defect_words(
-        recorded("svd_sign.cuda", seen=True, defect=Defect.NO, cause="sign_or_order")
-    ).startswith("It is not a bug. ")
-    assert defect_words(recorded("values", seen=False, defect=Defect.UNDECIDED)) == ""
+    assert what_is_missing(lacking.model_copy(update={"jobs": [*lacking.jobs, ran]})) == ""
 
 
 def test_whether_it_was_tried_as_reported() -> None:

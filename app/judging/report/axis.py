@@ -53,7 +53,7 @@ class AxisDifference:
 
 def age_of(environment: Environment, toolchain: str) -> Age:
     """A sort key: the versions of torch, numpy and Python, then the name of the toolchain."""
-    torch, numpy, python = (_version(_version_text(environment, package)) for package in _ALWAYS)
+    torch, numpy, python = (_version(version_text(environment, package)) for package in _ALWAYS)
     return torch, numpy, python, release_of(toolchain), toolchain
 
 
@@ -64,7 +64,7 @@ def differs_by(before: Environment, after: Environment, *, imported: Collection[
     explained = tuple(begin for package in packages for begin in _FOLLOWS.get(package, ()))
     return AxisDifference(
         versions=tuple(
-            (package, (_version_text(before, package), _version_text(after, package))) for package in packages
+            (package, (version_text(before, package), version_text(after, package))) for package in packages
         ),
         machine=tuple(
             name
@@ -104,7 +104,7 @@ def _package(name: str) -> str | None:
     return None if package == name else package
 
 
-def _version_text(environment: Environment, package: str) -> str:
+def version_text(environment: Environment, package: str) -> str:
     """The version of a package in an environment; empty if it has none."""
     names = {"torch": ("torch.version", "package.torch"), "python": ("python.version",)}.get(
         package, (f"package.{package}",)

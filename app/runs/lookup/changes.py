@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -14,19 +13,19 @@ from app.errors import InputError
 from app.ids import id_at, is_id
 from app.judging.judgement import Verdict
 from app.judging.report.change import ChangeKind
+from app.judging.report.triage import TriageGroup
 from app.runs.rows.nodes import with_hellos
 from app.runs.rows.page import Page, page
 from app.runs.run_object.removal_part import RemovalPart, removal_words
 from app.storage.models import ChangeRow
 from app.storage.queries import changes as queries
 from app.storage.queries.queue.nodes import all_nodes
+from app.storage.queries.triage import GROUPS
 from app.targets.fleet import newest_first, usable_toolchains
 from worker.contract import Device, ToolchainFacts
 from worker.contract.text import storable_text
 
 NEWEST = "newest"
-# A list shows one change of a report. So many changes are read for each report of the list.
-CHANGES_PER_REPORT = 5
 
 
 class ChangeSummary(BaseModel):
@@ -65,6 +64,11 @@ class ChangeSummary(BaseModel):
         default=None,
         description="what the newer version lacks, with the warning of the older one if it announced that",
     )
+    group: TriageGroup | None = Field(
+        default=None,
+        description="what is left to do about a regression; null for changes of other kinds."
+        " A maintainer who closes or overrules the report settles it",
+    )
     words: str
     created_at: datetime
 
@@ -73,6 +77,7 @@ def list_changes(
     session: Session,
     *,
     kinds: Collection[ChangeKind] = (),
+    group: TriageGroup | None = None,
     toolchain: str = "",
     newest: Sequence[str] | None = None,
     report: str | None = None,
@@ -96,10 +101,11 @@ def list_changes(
     toolchains = newest if toolchain == NEWEST else [toolchain] if toolchain else None
     first_id = since_id(since)
 
-    def read(before: str | None, most: int) -> Sequence[Row[ChangeRow, str, str | None]]:
+    def read(before: str | None, most: int) -> Sequence[Row[ChangeRow, str, str | None, int]]:
         return queries.changes(
             session,
             kinds=kinds,
+            group=group,
             toolchains=toolchains,
             report_id=report,
             since=first_id,
@@ -108,47 +114,12 @@ def list_changes(
         )
 
     rows = page(read, cursor=cursor, limit=limit, id_of=lambda row: row.ChangeRow.id)
-    return rows.map(lambda row: _summary(*row))
+    return rows.map(lambda row: change_summary(*row))
 
 
 def reports_by_kind(session: Session, toolchains: Sequence[str]) -> dict[ChangeKind, int]:
     """How many reports changed in which way with these toolchains."""
     return queries.count_reports(session, toolchains)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Newest:
-    """Changes with the newest toolchains: the number of reports by kind, and the first that regressed.
-
-    `regressed_with` names the toolchains with which a report regressed.
-    """
-
-    toolchains: tuple[str, ...]
-    regressed_with: tuple[str, ...]
-    counts: dict[ChangeKind, int]
-    regressed: tuple[ChangeSummary, ...]
-
-
-def newest_changes(session: Session, *, limit: int) -> Newest | None:
-    """The changes with the newest toolchains, each report once. None if no node has offered a toolchain."""
-    names = newest_among(known_toolchains(session))
-    if not names:
-        return None
-    counts = reports_by_kind(session, names)
-    regressed: list[ChangeSummary] = []
-    if counts.get(ChangeKind.REGRESSED):
-        # A report can regress in several cells.
-        rows = queries.changes(
-            session, kinds=[ChangeKind.REGRESSED], toolchains=names, limit=CHANGES_PER_REPORT * limit
-        )
-        regressed = list({row.ChangeRow.report_id: _summary(*row) for row in rows}.values())[:limit]
-    regressed_with = queries.toolchains_with(session, ChangeKind.REGRESSED, names) if regressed else ()
-    return Newest(
-        toolchains=tuple(names),
-        regressed_with=tuple(regressed_with),
-        counts=counts,
-        regressed=tuple(regressed),
-    )
 
 
 def newest_among(known: Sequence[ToolchainFacts]) -> list[str]:
@@ -192,7 +163,8 @@ def since_id(text: str) -> str | None:
         ) from error
 
 
-def _summary(row: ChangeRow, title: str, source_url: str | None) -> ChangeSummary:
+def change_summary(row: ChangeRow, title: str, source_url: str | None, number: int) -> ChangeSummary:
+    """The change of a row. `number` is that of its group."""
     return ChangeSummary(
         id=row.id,
         kind=row.kind,
@@ -215,6 +187,7 @@ def _summary(row: ChangeRow, title: str, source_url: str | None) -> ChangeSummar
         differs=row.differs,
         missing=row.missing,
         removal=None if row.removal is None else RemovalPart.model_validate(row.removal),
+        group=GROUPS[number] if row.kind is ChangeKind.REGRESSED else None,
         words=_words(row),
         created_at=row.created_at,
     )

@@ -18,6 +18,7 @@ from app.runs.rows.by_id import get_report
 from app.runs.rows.facts import reading_of
 from app.runs.rows.page import Page, page
 from app.runs.rows.similar_reports import SameReport, same_as
+from app.runs.run_object.answer.part import AnswerPart
 from app.runs.run_object.assemble import report_part
 from app.runs.run_object.document import ReportPart
 from app.runs.run_object.maintainer_acts import Act, EarlierClaim, Overruling
@@ -109,6 +110,10 @@ class ReportDetails(BaseModel):
     removals: list[RemovalPart] = Field(
         default_factory=list,
         description="what newer versions lack by the changes of this report, with the warnings of older ones",
+    )
+    answer: AnswerPart | None = Field(
+        default=None,
+        description="the verdict in four sentences, over all runs of the report; null without a run",
     )
     same_as: list[SameReport] = Field(
         default_factory=list, description="reports with an equal or similar script, newest first"
@@ -214,6 +219,13 @@ def report_details(session: Session, report_id: str) -> ReportDetails:
         removals=list(dict.fromkeys(map(RemovalPart.model_validate, removals_of(session, row.id)))),
         same_as=same_as(session, row),
     )
+
+
+def current_run(report: ReportDetails) -> RunSummary | None:
+    """The run that speaks for a report: that of the current verdict, else our newest run, else the newest."""
+    own = [run for run in report.runs if run.contributed_by is None]
+    current = next((run for run in report.runs if run.id == report.standing.run), None)
+    return current or next(iter([*own, *report.runs]), None)
 
 
 def source_digest(session: Session, report: ReportDetails) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import structlog
 from pydantic import ValidationError
@@ -13,6 +14,7 @@ from app.judging.versions import JUDGING_RULES
 from app.runs.rows.acts import acts_on, overruling
 from app.runs.rows.by_id import get_report
 from app.runs.rows.judging_limits import judge_within_limits
+from app.runs.run_object.answer.sentences import answer_of
 from app.runs.run_object.assemble import JudgedRun
 from app.runs.run_object.digests import PlanRecord
 from app.runs.run_object.document import ContributedPart, OutdatedPart, QuarantinedPart, RunDocument
@@ -139,11 +141,19 @@ def document_of(session: Session, run: RunRow) -> RunDocument:
     A finished run keeps the verdicts that it ended with, also when the rules have changed since.
     """
     if run.is_withdrawn:
-        return with_maintainer_acts(session, run, RunDocument.model_validate(run.withdrawn_record))
+        return with_maintainer_acts(session, run, _withdrawn(run.withdrawn_record))
     document = judge_stored(session, run).document
     if run.state == "finished" and run.verdict is not None and run.rules != JUDGING_RULES:
         document = _with_stored_verdicts(session, run, document)
     return with_maintainer_acts(session, run, document)
+
+
+def _withdrawn(record: Mapping[str, Any] | None) -> RunDocument:
+    """The run object of a withdrawn report. One that is older than the field `answer` gets it here."""
+    document = RunDocument.model_validate(record)
+    if document.answer.what:
+        return document
+    return document.model_copy(update={"answer": answer_of(document)})
 
 
 def with_maintainer_acts(session: Session, run: RunRow, document: RunDocument) -> RunDocument:
@@ -163,9 +173,10 @@ def _with_stored_verdicts(session: Session, run: RunRow, document: RunDocument) 
     verdicts = {job.id: job.verdict for job in queries.jobs_of_run(session, run.id)}
     jobs = [job.model_copy(update={"verdict": verdicts[job.id] or job.verdict}) for job in document.jobs]
     outdated = OutdatedPart(rules=run.rules, present_rules=JUDGING_RULES, verdict=document.verdict)
-    return document.model_copy(
+    as_stored = document.model_copy(
         update={"verdict": run.verdict, "summary": run.summary, "jobs": jobs, "outdated": outdated}
     )
+    return as_stored.model_copy(update={"answer": answer_of(as_stored)})
 
 
 def _quarantined_parts(session: Session, document: RunDocument) -> list[QuarantinedPart]:

@@ -16,6 +16,7 @@ from app.judging.verdict.job import judge_job
 from app.judging.verdict.passage import lost_passage
 from app.judging.verdict.run import RunJudgement, judge_run
 from app.judging.verdict.summary import summarise
+from app.runs.run_object.answer.sentences import answer_of
 from app.runs.run_object.claim_part import claim_part, exhibit_part
 from app.runs.run_object.comparison_parts import ComparedPair, EvidenceAttempt, compare_jobs
 from app.runs.run_object.contributed_names import without_foreign_words
@@ -77,6 +78,7 @@ def judge(run: RunFacts, reading: Reading, jobs: Sequence[JobFacts]) -> JudgedRu
     cells = tuple(judge_cell(reading, job, plan=run.repeats, finished=finished) for job in jobs)
     comparisons = tuple(compare_jobs(cells, [_evidence_of(job) for job in jobs], reading.scripts))
     document = _document(run, reading, jobs, cells, comparisons)
+    document = document.model_copy(update={"answer": answer_of(document)})
     return JudgedRun(document=document, cells=cells, comparisons=comparisons)
 
 

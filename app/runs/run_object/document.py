@@ -12,6 +12,7 @@ from app.intake.probe_output import ReportersProbe
 from app.intake.reading import Ask, ClaimSource, Need, Repair
 from app.judging.judgement import CheckResult, ComparisonResult, Defect, RateInterval, Scope, Verdict
 from app.judging.verdict.contrast import ContrastKind
+from app.runs.run_object.answer.part import AnswerPart
 from app.runs.run_object.claim_part import ClaimPart, ExhibitPart
 from app.runs.run_object.digests import PlanRecord
 from app.runs.run_object.maintainer_acts import Act, Overruling
@@ -340,6 +341,8 @@ class RunDocument(Part):
     # Sentences that say why it is not decided whether it is a defect. Empty if it is decided.
     missing: list[str] = Field(default_factory=list)
     summary: str = ""
+    # The verdict in four sentences: what, where, how sure, and whose it is.
+    answer: AnswerPart = Field(default_factory=AnswerPart)
     scope: Scope | None = None
     scope_differs: list[str] = Field(default_factory=list)
     where: list[str] = Field(default_factory=list)

@@ -6,11 +6,13 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from sqlalchemy import Row, delete, func, or_, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from app.judging.judgement import Verdict
 from app.judging.report.change import ChangeKind
+from app.judging.report.triage import TriageGroup
 from app.storage.models import ChangeRow, JobRow, ReportRow, RunRow
+from app.storage.queries.triage import GROUPS, group_number
 
 # Only the newest jobs of each cell are compared.
 OF_A_CELL = 8
@@ -70,6 +72,20 @@ def removals_of(session: Session, report_id: str) -> Sequence[dict[str, Any]]:
     return [removal for removal in session.scalars(statement) if removal is not None]
 
 
+def flips_of(session: Session, report_id: str) -> Sequence[Row[ChangeRow, str]]:
+    """The newest regressions and fixes of a report, newest first, each with the run of its older side."""
+    before = aliased(JobRow)
+    statement = (
+        select(ChangeRow, before.run_id)
+        .join(before, before.id == ChangeRow.before_job_id)
+        .where(
+            ChangeRow.report_id == report_id,
+            ChangeRow.kind.in_([ChangeKind.REGRESSED, ChangeKind.FIXED]),
+        )
+    )
+    return session.execute(statement.order_by(ChangeRow.id.desc()).limit(OF_A_CELL)).all()
+
+
 def forget_removals(session: Session, report_id: str) -> None:
     """Erase the warnings that the changes of a report quote."""
     session.execute(update(ChangeRow).where(ChangeRow.report_id == report_id).values(removal=None))
@@ -85,16 +101,25 @@ def changes(
     session: Session,
     *,
     kinds: Collection[ChangeKind],
+    group: TriageGroup | None = None,
     toolchains: Collection[str] | None = None,
     report_id: str | None = None,
     since: str | None = None,
     before: str | None = None,
     limit: int,
-) -> Sequence[Row[ChangeRow, str, str | None]]:
-    """Changes from `since` up to `before`, newest first, with the titles and URLs of their reports."""
-    statement = select(ChangeRow, ReportRow.title, ReportRow.source_url).join(
-        ReportRow, ReportRow.id == ChangeRow.report_id
+) -> Sequence[Row[ChangeRow, str, str | None, int]]:
+    """Changes from `since` up to `before`, newest first, with the titles and URLs of their reports.
+
+    The last column is the number of the group among those of triage.
+    """
+    number = group_number()
+    statement = (
+        select(ChangeRow, ReportRow.title, ReportRow.source_url, number.label("number"))
+        .join(ReportRow, ReportRow.id == ChangeRow.report_id)
+        .join(RunRow, RunRow.id == ChangeRow.run_id)
     )
+    if group is not None:
+        statement = statement.where(number == GROUPS.index(group))
     if kinds:
         statement = statement.where(ChangeRow.kind.in_(list(kinds)))
     if toolchains is not None:

@@ -17,6 +17,7 @@ from app.http.access import CanRead
 from app.http.checked_route import CheckedRoute
 from app.http.state import SessionDep
 from app.judging.report.change import ChangeKind
+from app.judging.report.triage import TriageGroup
 from app.runs.lookup.changes import (
     NEWEST,
     ChangeSummary,
@@ -25,11 +26,13 @@ from app.runs.lookup.changes import (
     newest_among,
     reports_by_kind,
 )
+from app.runs.lookup.triage import triage_sizes
 from app.web.pages import page
 from app.web.text.labels import look
 
 router = APIRouter(include_in_schema=False, route_class=CheckedRoute)
 Kind = Annotated[str | None, Query(max_length=20)]
+Group = Annotated[str | None, Query(max_length=20)]
 Toolchain = Annotated[str | None, Query(max_length=100)]
 Since = Annotated[str, Query(max_length=40)]
 ATOM = "http://www.w3.org/2005/Atom"
@@ -42,24 +45,34 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 @router.get("/changes")
 def get_changes(
+    *,
     session: SessionDep,
     _may: CanRead,
     kind: Kind = None,
+    group: Group = None,
     toolchain: Toolchain = None,
     since: Since = "",
     cursor: str | None = None,
 ) -> Response:
-    """Changes that match the query. Without a query: the reports that regressed with the newest toolchain."""
-    has_query = kind is not None or toolchain is not None or since != ""
-    kind, toolchain = (kind or "", toolchain or "") if has_query else (ChangeKind.REGRESSED.value, NEWEST)
+    """Changes that match the query.
+
+    Without a query: the unexplained regressions with the newest toolchain.
+    """
+    has_query = kind is not None or group is not None or toolchain is not None or since != ""
+    if not has_query:
+        kind, group, toolchain = ChangeKind.REGRESSED.value, TriageGroup.UNEXPLAINED.value, NEWEST
+    kind, group, toolchain = kind or "", group or "", toolchain or ""
     known = known_toolchains(session)
     newest = newest_among(known)
     query = {
-        name: value for name, value in (("kind", kind), ("toolchain", toolchain), ("since", since)) if value
+        name: value
+        for name, value in (("kind", kind), ("group", group), ("toolchain", toolchain), ("since", since))
+        if value
     } or {"kind": ""}
     changes = list_changes(
         session,
-        kinds=_kinds(kind),
+        kinds=[ChangeKind.REGRESSED] if group else _kinds(kind),
+        group=_group(group),
         toolchain=toolchain,
         newest=newest,
         since=since,
@@ -71,6 +84,9 @@ def get_changes(
         changes=changes,
         kind=kind,
         kinds=list(ChangeKind),
+        group=group,
+        groups=list(TriageGroup),
+        sizes=triage_sizes(session, newest),
         toolchain=toolchain,
         toolchains=[facts.name for facts in known][:MOST_TOOLCHAINS],
         since=since,
@@ -100,6 +116,17 @@ def _kinds(kind: str) -> list[ChangeKind]:
             field="kind",
         )
     return [ChangeKind(kind)] if kind else []
+
+
+def _group(group: str) -> TriageGroup | None:
+    """The group to list; None for all changes. Raises InputError."""
+    if group and group not in list(TriageGroup):
+        raise InputError(
+            f"There is no such group. The groups are: {', '.join(TriageGroup)}.",
+            code="bad_group",
+            field="group",
+        )
+    return TriageGroup(group) if group else None
 
 
 def _feed(changes: Sequence[ChangeSummary], *, address: str) -> bytes:

@@ -1,4 +1,4 @@
-"""The home page: the reports that need attention, and the form for a submission."""
+"""The home page: what regressed, the reports that need attention, and the form for a submission."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from app.http.state import SessionDep, SettingsDep
 from app.http.submitter import WITHDRAW_COOKIE
 from app.judging.report.attention import Attention
 from app.runs.lookup.attention import group, groups
-from app.runs.lookup.changes import newest_changes
 from app.runs.lookup.reports import list_reports
+from app.runs.lookup.triage import triage
 from app.runs.rows.presets import known_presets
 from app.runs.submission.submit import submit
 from app.web.pages import page
@@ -25,8 +25,8 @@ from app.web.submission import SubmissionForm, submission_of
 from worker.contract.programs.probe import probe_program
 
 router = APIRouter(include_in_schema=False, route_class=CheckedRoute)
-# The limits of the home page: newest reports, and reports of each group.
-MOST_RECENT, MOST_OF_A_GROUP = 8, 6
+# The limits of the home page: newest reports, reports of each group, and lines of each group of triage.
+MOST_RECENT, MOST_OF_A_GROUP, MOST_OF_TRIAGE = 8, 6, 10
 WITHDRAW_SECONDS = 24 * 3600
 
 
@@ -44,7 +44,7 @@ def _home(
         values=form or SubmissionForm(),
         problem=problem,
         presets=known_presets(settings).values(),
-        newest=lazily(newest_changes, session, limit=MOST_OF_A_GROUP),
+        triage=lazily(triage, session, each=MOST_OF_TRIAGE),
         groups=lazily(groups, session, each=MOST_OF_A_GROUP),
         recent=Lazy(lambda: list_reports(session, limit=MOST_RECENT).items),
     )

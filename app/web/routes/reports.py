@@ -13,8 +13,9 @@ from app.http.checked_route import CheckedRoute
 from app.http.problems import status_of
 from app.http.state import SessionDep, SettingsDep
 from app.http.submitter import corrector_by_form
+from app.runs.lookup.answers import answer_of_report, with_answer
 from app.runs.lookup.history import history
-from app.runs.lookup.reports import ReportDetails, list_reports, report_details, source_digest
+from app.runs.lookup.reports import ReportDetails, current_run, list_reports, report_details, source_digest
 from app.runs.lookup.runs import run_document
 from app.runs.maintenance.correct_claim import correct_claim
 from app.runs.rows.presets import known_presets
@@ -24,6 +25,7 @@ from app.search.terms import QueryError
 from app.targets.planning.run_request import RunRequest
 from app.web.formats import Format, address_of, as_file, as_json, as_markdown, as_text, negotiate_format
 from app.web.pages import html_response, page, render, render_cached
+from app.web.parts import lazily
 from app.web.views import reports as views
 
 router = APIRouter(include_in_schema=False, route_class=CheckedRoute)
@@ -61,18 +63,25 @@ def get_report(
     name, chosen = negotiate_format(report_id, request)
     report = report_details(session, name)
     if chosen is Format.JSON:
-        return as_json(report)
+        return as_json(with_answer(session, report))
     address = address_of(request, f"/reports/{name}")
     if report.withdrawn_at is not None:
         return _withdrawn_page(report, chosen, address)
     state = source_digest(session, report)
 
     def render_text() -> str:
-        current = views.current_run(report)
+        current = current_run(report)
         run = None if current is None else run_document(session, current.id, settings=settings)
         points = history(session, name, scripts=report.report.scripts)
         values = views.report_values(
-            report, run, points, address=address, start=start, older=older, each=rows == "each"
+            report,
+            run,
+            points,
+            answer=lazily(answer_of_report, session, report, run),
+            address=address,
+            start=start,
+            older=older,
+            each=rows == "each",
         )
         if chosen is Format.MARKDOWN:
             return values["markdown"]() if run is not None else f"This report was not run yet: {address}\n"

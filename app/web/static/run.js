@@ -30,7 +30,7 @@
     const verdict = document.getElementById("part-verdict");
     // Instead of a verdict that can't be shown, there is one sentence.
     if (!verdict.dataset.title) return;
-    const words = (verdict.querySelector(".summary") ?? verdict.querySelector(".ended") ?? verdict.querySelector("strong")).textContent;
+    const words = (verdict.querySelector(".summary") ?? verdict.querySelector(".ended") ?? verdict.querySelector(".what, strong")).textContent;
     if (news.textContent !== words) news.textContent = words;
     document.title = document.title.replace(/^[^·]*/, `${verdict.dataset.title} `);
   };

@@ -14,6 +14,7 @@ from app.judging.comparison.text_diff import TextResult
 from app.judging.judgement import CheckResult, ComparisonResult, Scope, Verdict
 from app.judging.report.attention import Attention
 from app.judging.report.change import ChangeKind
+from app.judging.report.triage import TriageGroup
 from app.states import Trigger
 from worker.contract import Outcome
 
@@ -147,6 +148,15 @@ ATTENTION: dict[Attention, Look] = {
         "part",
     ),
 }
+TRIAGE: dict[TriageGroup, Look] = {
+    TriageGroup.UNEXPLAINED: Look(
+        "Unexplained", "Nothing that we know explains it: look at these first.", "▲", "seen"
+    ),
+    TriageGroup.ANNOUNCED: Look("Announced", "The older version warned that it will change.", "◷", "part"),
+    TriageGroup.SETTLED: Look(
+        "Settled", "A maintainer closed or overruled it, or it was withdrawn.", "✓", "gone"
+    ),
+}
 UNKNOWN = Look("—", "", "·", "cant")
 _LOOKS: Mapping[type, Mapping[Any, Look]] = {
     Verdict: VERDICTS,
@@ -155,6 +165,7 @@ _LOOKS: Mapping[type, Mapping[Any, Look]] = {
     ComparisonResult: COMPARISONS,
     ChangeKind: CHANGES,
     Attention: ATTENTION,
+    TriageGroup: TRIAGE,
 }
 
 

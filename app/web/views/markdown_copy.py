@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from app.judging.judgement import CheckResult
+from app.runs.run_object.answer.part import AnswerPart
 from app.runs.run_object.document import FindingPart, JobPart, RunDocument
 from app.runs.run_object.maintainer_acts import Overruling
 from app.runs.run_object.reading_notes import ignored_needs_words
@@ -18,6 +19,7 @@ from app.web.parts import SENTENCE, Lazy, draw_part
 from app.web.text.labels import VERDICTS
 from app.web.views import runs as views
 from app.web.views import wording
+from app.web.views.environment_text import environment_text
 from app.web.views.environments import distinguishing_fields
 from app.web.views.grid.since_sentence import since_sentence
 from app.web.views.grid.table import Grid
@@ -29,7 +31,8 @@ MOST_REMOVALS = 3
 MOST_TRACES, MOST_TRACE_CHARACTERS = 3, 3_000
 _TICKS = re.compile(r"`+")
 # Our own words, labels and version numbers have only these characters.
-_PLAIN = re.compile(r"[A-Za-z0-9 .,:;@+*/=%()'’≈–—!?-]*")
+_PLAIN = re.compile(r"[A-Za-z0-9 .,:;@+*/=%()'’≈–—×!?-]*")
+_NOT_PLAIN = re.compile(r"[^A-Za-z0-9 .,:;@+*/=%()'’≈–—×!?-]+")
 _CHECKS = {
     CheckResult.MET: "seen as claimed",
     CheckResult.ABSENT: "it did not happen",
@@ -64,14 +67,14 @@ def run_markdown(
     *,
     address: str,
     grid: Lazy[Grid] | None = None,
-    tried_more: Lazy[bool] | None = None,
+    answer: Lazy[AnswerPart] | None = None,
     overruling: Overruling | None = None,
     removals: Sequence[RemovalPart] = (),
 ) -> str:
     """A run in a few lines.
 
-    For a report: its current run with its `grid`, a maintainer's `overruling`, and what newer versions lack
-    (`removals`).
+    For a report: its current run with its `grid`, its `answer`, a maintainer's `overruling`, and what newer
+    versions lack (`removals`).
 
     A part that can't be written is one line that says so.
     """
@@ -83,7 +86,7 @@ def run_markdown(
     )
     parts = (
         draw_part(f"{name}, in Markdown", write, placeholder=SENTENCE.format(name), run=run.id)
-        for name, write in _parts(run, address, grid, tried_more, removals)
+        for name, write in _parts(run, address, grid, answer or Lazy(lambda: run.answer), removals)
     )
     return "\n\n".join(filter(None, [preface, *parts])) + "\n"
 
@@ -92,14 +95,12 @@ def _parts(
     run: RunDocument,
     address: str,
     grid: Lazy[Grid] | None,
-    tried_more: Lazy[bool] | None,
+    answer: Lazy[AnswerPart],
     removals: Sequence[RemovalPart],
 ) -> Iterator[tuple[str, Callable[[], str]]]:
     """The parts in their order: the name of each, and the function that writes it."""
-    yield (
-        "the verdict",
-        lambda: f"**{wording.headline(run, tried_more=tried_more is not None and tried_more())}**",
-    )
+    yield "the answer", lambda: _slots(answer())
+    yield "the environment", lambda: _environment(run)
     yield "the next step", lambda: plain(wording.what_is_missing(run), "")
     yield "since when", lambda: "" if grid is None else since_sentence(grid())
     if run.contributed is not None:
@@ -111,9 +112,9 @@ def _parts(
     yield "the contrast", lambda: _contrast(run)
     yield "the claims", lambda: _facets(run)
     yield "the needs", lambda: ignored_needs_words(run.report.ignored_needs)
-    yield "whether it is a bug", lambda: wording.defect_words(run)
+    yield "what decides it", lambda: _missing(run)
     yield "the test of the cause", lambda: plain(wording.cause_test_words(run))
-    yield "what is gone", lambda: _removal(run, removals)
+    yield "what is gone", lambda: _removal(run, removals, answer().whose)
     yield "the questions", lambda: "\n\n".join(f"Please: {plain(ask.text)}" for ask in run.ask)
     yield "the targets", lambda: _targets(run, None if grid is None else grid())
     yield "the claim", lambda: "\n\n".join(_claim(run))
@@ -127,13 +128,42 @@ def _parts(
     )
 
 
-def _removal(run: RunDocument, removals: Sequence[RemovalPart]) -> str:
-    """The removals in newer versions, and the warnings of older ones, which are fenced."""
+def _slots(answer: AnswerPart) -> str:
+    """The four lines that every copy begins with."""
+    slots = (
+        ("What", answer.what),
+        ("Where", answer.where),
+        ("How sure", answer.how_sure),
+        ("Whose", answer.whose),
+    )
+    return "\n".join(f"- **{name}:** {_plain_sentence(text)}" for name, text in slots if text)
+
+
+def _plain_sentence(text: str) -> str:
+    """A sentence of ours in which the name of a machine may have any characters."""
+    return plain(_NOT_PLAIN.sub("…", text))
+
+
+def _environment(run: RunDocument) -> str:
+    text = environment_text(run)
+    return f"Environment:\n\n{fence(_shorten(text))}" if text else ""
+
+
+def _missing(run: RunDocument) -> str:
+    """Why it is not decided whether it is a defect."""
+    return "\n".join(f"Missing to decide it: {plain(each)}" for each in run.missing)
+
+
+def _removal(run: RunDocument, removals: Sequence[RemovalPart], whose: str) -> str:
+    """The removals in newer versions, and the warnings of older ones, which are fenced.
+
+    The removal that `whose` names already is not named again.
+    """
     parts = list(dict.fromkeys([*([] if run.removal is None else [run.removal]), *removals]))[:MOST_REMOVALS]
     lines = []
     for part in parts:
-        warning = warning_words(part)
-        lines.append(plain(removal_words(part), "A newer version lacks what an older one had."))
+        warning, words = warning_words(part), removal_words(part)
+        lines += [] if words in whose else [plain(words, "A newer version lacks what an older one had.")]
         lines += [f"The warning:\n\n{fence(_shorten(warning))}"] if warning else []
     return "\n\n".join(lines)
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from app.judging.judgement import CheckResult, ComparisonResult
 from app.runs.lookup.history import Point
-from app.runs.lookup.reports import ReportDetails, RunSummary
+from app.runs.lookup.reports import ReportDetails
+from app.runs.run_object.answer.part import AnswerPart
 from app.runs.run_object.claim_part import CheckPart, ClaimPart
 from app.runs.run_object.document import RunDocument
 from app.runs.run_object.reading_notes import environment_differences
@@ -51,13 +52,6 @@ def claim_json(claim: ClaimPart) -> str:
     text = json.dumps(claim.model_dump(mode="json"), ensure_ascii=False, indent=1)
     # Characters that can't be seen are written as JSON's escapes. They mean the same when they come back.
     return _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
-
-
-def current_run(report: ReportDetails) -> RunSummary | None:
-    """The run on the page: the one with the current verdict, else our newest run, else the newest run."""
-    own = [run for run in report.runs if run.contributed_by is None]
-    current = next((run for run in report.runs if run.id == report.standing.run), None)
-    return current or next(iter([*own, *report.runs]), None)
 
 
 def claim_rows(run: RunDocument) -> list[ClaimRow]:
@@ -108,6 +102,7 @@ def report_values(
     run: RunDocument | None,
     points: Sequence[Point],
     *,
+    answer: Lazy[AnswerPart],
     address: str,
     start: int,
     older: int = 0,
@@ -133,17 +128,15 @@ def report_values(
     if run is None:
         return {**values, **_WITHOUT_RUN}
     claim, differing = lazily(claim_rows, run), lazily(environment_differences, run)
-    tried_more = lazily(_tried_more, run, points)
     return {
         **values,
         "comparisons": lazily(comparison_list, run),
-        "headline": Lazy(lambda: wording.headline(run, tried_more=tried_more())),
+        "answer": answer,
         "missing": lazily(wording.what_is_missing, run),
         "since": Lazy(lambda: since_sentence(grid())),
         **_of_jobs(run),
         **_why(report, run),
         "as_reported": Lazy(lambda: wording.as_reported(run, [field.name for field in differing()])),
-        "seen_in": (sum(job.matched for job in run.jobs), sum(job.of for job in run.jobs if job.matched)),
         "claim": claim,
         "both_shown": Lazy(lambda: both_shown(claim())),
         "place": differing,
@@ -157,7 +150,7 @@ def report_values(
             run,
             address=address,
             grid=grid,
-            tried_more=tried_more,
+            answer=answer,
             overruling=report.overruled,
             removals=report.removals,
         ),
@@ -173,9 +166,8 @@ def _of_jobs(run: RunDocument) -> dict[str, Any]:
 
 
 def _why(report: ReportDetails, run: RunDocument) -> dict[str, Any]:
-    """Whether it is a bug, the test of the cause, and the removals in newer versions."""
+    """The test of the cause, and the removals in newer versions."""
     return {
-        "defect": lazily(wording.defect_words, run),
         "tested": lazily(wording.cause_test_words, run),
         "removals": report.removals or ([] if run.removal is None else [run.removal]),
     }
@@ -209,9 +201,3 @@ def comparison_list(run: RunDocument) -> ComparisonList:
         more=max(0, len(differing) - MOST_COMPARED),
         alike=len(every) - len(differing),
     )
-
-
-def _tried_more(run: RunDocument, points: Sequence[Point]) -> bool:
-    """Whether other runs on our nodes had targets that this run does not have."""
-    labels = {views.label_of(job) for job in run.jobs}
-    return any(point.target.label() not in labels for point in points if point.contributed_by is None)

@@ -11,7 +11,7 @@ from app.web.parts import Lazy, lazily
 from app.web.views import runs as views
 from app.web.views.environments import environment_views
 from app.web.views.markdown_copy import run_markdown
-from app.web.views.wording import cause_test_words, defect_words, headline
+from app.web.views.wording import cause_test_words
 
 MOST_ENVIRONMENTS = 8
 
@@ -26,8 +26,6 @@ def run_values(document: RunDocument, *, address: str, start: int = 0) -> dict[s
     comparisons = lazily(views.comparisons_of, run)
     return {
         "run": run,
-        "headline": lazily(headline, run),
-        "defect": lazily(defect_words, run, why=False),
         "tested": lazily(cause_test_words, run),
         "cells": Lazy(lambda: cells()[start : start + views.MOST_CELLS]),
         "cells_all": len(run.jobs),

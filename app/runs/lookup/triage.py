@@ -1,0 +1,145 @@
+"""The regressions with the newest toolchains, in groups: a line for each report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Row
+from sqlalchemy.orm import Session
+
+from app.judging.judgement import Verdict
+from app.judging.report.change import ChangeKind
+from app.judging.report.triage import TriageGroup
+from app.runs.lookup.changes import (
+    ChangeSummary,
+    change_summary,
+    known_toolchains,
+    newest_among,
+    reports_by_kind,
+)
+from app.storage.queries import changes as change_queries
+from app.storage.queries import triage as queries
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriageLine:
+    """A report that regressed: the change, the counts on both sides, and the hardware.
+
+    `seen` says how an attempt of the newer version ended: it quotes untrusted text. `is_closed` and
+    `overruled` are a maintainer's acts.
+    """
+
+    change: ChangeSummary
+    before: str
+    after: str
+    hardware: str
+    seen: str
+    is_closed: bool
+    overruled: Verdict | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriagePart:
+    """A group: the number of its reports, and the newest of them."""
+
+    group: TriageGroup
+    size: int
+    lines: tuple[TriageLine, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Triage:
+    """The regressions with the newest toolchains. Each report is in one group.
+
+    `regressed_with` names the toolchains with which a report regressed.
+    """
+
+    toolchains: tuple[str, ...]
+    regressed_with: tuple[str, ...]
+    fixed: int
+    parts: tuple[TriagePart, ...]
+
+    @property
+    def size(self) -> int:
+        """The number of all reports that regressed."""
+        return sum(part.size for part in self.parts)
+
+    @property
+    def groups(self) -> tuple[TriageGroup, ...]:
+        """All groups, also those without a report."""
+        return tuple(TriageGroup)
+
+    def part(self, group: str) -> TriagePart:
+        """The part of a group, perhaps without lines."""
+        return next(
+            (part for part in self.parts if part.group == group),
+            TriagePart(group=TriageGroup(group), size=0, lines=()),
+        )
+
+
+def triage(session: Session, *, each: int) -> Triage | None:
+    """The triage, with at most `each` lines a group. None if no node has offered a toolchain."""
+    names = newest_among(known_toolchains(session))
+    if not names:
+        return None
+    rows = queries.regressions(session, names, each=each)
+    jobs = {row_id for row in rows for row_id in (row.ChangeRow.job_id, row.ChangeRow.before_job_id)}
+    evidence = queries.evidence_of(session, jobs) if jobs else {}
+    regressed_with = change_queries.toolchains_with(session, ChangeKind.REGRESSED, names) if rows else ()
+    return Triage(
+        toolchains=tuple(names),
+        regressed_with=tuple(regressed_with),
+        fixed=reports_by_kind(session, names).get(ChangeKind.FIXED, 0),
+        parts=tuple(
+            TriagePart(group=group, size=mine[0].size, lines=tuple(_line(row, evidence) for row in mine))
+            for group in TriageGroup
+            if (mine := [row for row in rows if queries.GROUPS[row.number] is group])
+        ),
+    )
+
+
+def triage_sizes(session: Session, toolchains: Sequence[str]) -> dict[TriageGroup, int]:
+    """The number of reports in each group."""
+    return queries.sizes(session, toolchains)
+
+
+def _line(row: Row[Any], evidence: Mapping[str, Row[Any]]) -> TriageLine:
+    change = change_summary(row.ChangeRow, row.title, row.source_url, row.number)
+    before, after = evidence.get(change.before_job), evidence.get(change.job)
+    return TriageLine(
+        change=change,
+        before=_count(before),
+        after=_count(after),
+        hardware=_hardware(after),
+        seen=_seen(after),
+        is_closed=row.closed_at is not None,
+        overruled=row.overruled,
+    )
+
+
+def _count(job: Row[Any] | None) -> str:
+    """The attempts that showed the claim: `3 of 3`. Empty if they are not known."""
+    if job is None or not job.attempts:
+        return ""
+    shown = {Verdict.REPRODUCED: str(job.attempts), Verdict.NOT_REPRODUCED: "0"}.get(job.verdict, "some")
+    return f"{shown} of {job.attempts}"
+
+
+def _hardware(job: Row[Any] | None) -> str:
+    if job is None:
+        return ""
+    return (job.processor if job.device == "cpu" else job.card) or ""
+
+
+def _seen(job: Row[Any] | None) -> str:
+    """The error or the signal, else the last line of the output."""
+    if job is None:
+        return ""
+    if job.exception_type:
+        return f"raises {job.exception_type}: {job.exception_message or ''}"
+    if job.signal:
+        return f"ends with {job.signal}"
+    lines = (job.stdout or "").strip().splitlines()
+    return f"prints {lines[-1]}" if lines else ""

@@ -1,0 +1,1 @@
+"""The verdict in four short sentences, always in the same order."""

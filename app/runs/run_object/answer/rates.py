@@ -1,0 +1,82 @@
+"""How sure an answer is: counts of attempts on both sides, with intervals of the rates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app.judging.judgement import RateInterval
+from app.judging.verdict.rates import rate_interval, rate_upper_bound
+from app.runs.run_object.document import JobPart
+
+# Rates of different cells are not merged, so a sentence names so many of them.
+MOST_RATES = 3
+
+
+def sighting_words(there: Sequence[JobPart], elsewhere: Sequence[JobPart]) -> str:
+    """The counts where it was seen against those where it was not, with 95 % intervals of the rates."""
+    free = [job for job in elsewhere if job.of and not job.matched]
+    words = _seen_words([job for job in there if job.of])
+    if not words:
+        return ""
+    return f"{words} against {_free_words(free)}." if free else f"{words}."
+
+
+def absence_words(jobs: Sequence[JobPart]) -> str:
+    """The count of attempts without the claim, and what may have been missed."""
+    free = [job for job in jobs if job.of]
+    return f"{_free_words(free, noun=' attempts')}." if free else ""
+
+
+def _seen_words(jobs: Sequence[JobPart]) -> str:
+    """`3 of 3 attempts (rate at least 29 %)`; cells with another count than all are named one by one."""
+    if jobs and all(job.matched == job.of for job in jobs):
+        count = sum(job.of for job in jobs)
+        lows = [interval.low for job in jobs if (interval := _interval(job)) is not None]
+        where, each = _places(jobs)
+        bound = f" (rate at least {_percent(min(lows))}{each})" if len(lows) == len(jobs) else ""
+        return f"{count} of {count} {_attempts(count)}{where}{bound}"
+    rates = [_rate_words(job) for job in jobs[:MOST_RATES]]
+    more = len(jobs) - len(rates)
+    return ", ".join(rates) + (f" and {more} more place{'' if more == 1 else 's'}" if more > 0 else "")
+
+
+def _rate_words(job: JobPart) -> str:
+    interval = _interval(job)
+    words = f"{job.matched} of {job.of} {_attempts(job.of)}"
+    if interval is None:
+        return words
+    return f"{words} (rate {100 * interval.low:.0f} to {_percent(interval.high)})"
+
+
+def _free_words(jobs: Sequence[JobPart], *, noun: str = "") -> str:
+    count = sum(job.of for job in jobs)
+    bounds = [upper for job in jobs if (upper := _upper_bound(job)) is not None]
+    where, each = _places(jobs)
+    limit = f" (rate at most {_percent(max(bounds))}{each})" if len(bounds) == len(jobs) else ""
+    return f"0 of {count}{noun}{where}{limit}"
+
+
+def _places(jobs: Sequence[JobPart]) -> tuple[str, str]:
+    """Words for a count over several cells; empty for one."""
+    return (f" in {len(jobs)} places", " in each") if len(jobs) > 1 else ("", "")
+
+
+def _interval(job: JobPart) -> RateInterval | None:
+    return job.rate_interval or (rate_interval(job.matched, job.of) if _is_cold(job) else None)
+
+
+def _upper_bound(job: JobPart) -> float | None:
+    return job.rate_upper_bound or (rate_upper_bound(job.of) if _is_cold(job) else None)
+
+
+def _is_cold(job: JobPart) -> bool:
+    """Whether the attempts are independent, so that an interval may be computed."""
+    return all(attempt.start == "cold" for attempt in job.attempts if attempt.counted)
+
+
+def _percent(rate: float) -> str:
+    return f"{100 * rate:.0f} %"
+
+
+def _attempts(count: int) -> str:
+    return "attempt" if count == 1 else "attempts"

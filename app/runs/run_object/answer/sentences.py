@@ -1,0 +1,173 @@
+"""Writes the verdict of a run in four sentences: what happens, where, how sure it is, and whose it is.
+
+Pages, Markdown, REST and the command line have the same sentences. Text of a report is in none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from app.judging.cause.cause import sentence
+from app.judging.cause.defect import OF_THE_SCRIPT
+from app.judging.judgement import DEVIATIONS, SIGHTINGS, Defect, Scope, Verdict
+from app.judging.report.change import ChangeKind
+from app.runs.run_object.answer.flips import Flip, flip_in
+from app.runs.run_object.answer.part import AnswerPart, Owner
+from app.runs.run_object.answer.places import (
+    contrast_words,
+    display_name,
+    packages_to_name,
+    place_words,
+    places_of,
+)
+from app.runs.run_object.answer.rates import absence_words, sighting_words
+from app.runs.run_object.document import JobPart, RunDocument
+from app.runs.run_object.removal_part import removal_words
+from app.states import OPEN_STATES
+
+_OF_ROUNDING = frozenset(
+    {"rounding", "reduced_precision", "ill_conditioned", "sign_or_order", "rounding_before_a_decision"}
+)
+_WHAT: Mapping[Verdict, str] = {
+    Verdict.NEEDS_INFO: "The report lacks something, so nothing was run.",
+    Verdict.REPRODUCED: "It happens, as reported.",
+    Verdict.FLAKY: "It happens, as reported, but not every time.",
+    Verdict.DIFFERENT: "Something else happens than what is reported.",
+    Verdict.NOT_REPRODUCED: "It does not happen here.",
+    Verdict.CANNOT_SHOW: "We could not test it: something that it needs is missing here.",
+    Verdict.OBSERVED: "The script ran. The report claims nothing that can be checked.",
+    Verdict.NO_RESULT: "No result. Something failed on our side; this says nothing about the report.",
+}
+_UNSEEN: Mapping[Verdict, str] = {
+    Verdict.NEEDS_INFO: "The reporter's turn: the report lacks something.",
+    Verdict.DIFFERENT: "Not known: what is reported was not seen.",
+    Verdict.NOT_REPRODUCED: "Nobody's: nothing wrong was seen.",
+    Verdict.CANNOT_SHOW: "Not known: it could not be tested here.",
+    Verdict.OBSERVED: "Not known: the report claims nothing that can be checked.",
+    Verdict.NO_RESULT: "Not known: there is no result.",
+}
+NOT_DECIDED_YET, NOT_DECIDED = "Nothing is decided yet.", "Nothing was decided."
+NOTHING_RAN = "Nothing was run."
+
+
+def answer_of(run: RunDocument, flip: Flip | None = None) -> AnswerPart:
+    """The answer of a run. A `flip` that other runs of the report show goes before that of the run."""
+    flip = flip or flip_in(run)
+    verdict = _verdict(run)
+    if verdict not in SIGHTINGS and not (flip is not None and flip.kind is ChangeKind.FIXED):
+        flip = None
+    owner, whose = _whose(run, flip)
+    return AnswerPart(
+        what=_what(run, verdict, flip),
+        where=_where(run, verdict, flip),
+        how_sure=_how_sure(run, verdict, flip),
+        whose=whose,
+        owner=owner,
+        baseline=None if flip is None else _first_attempt(flip.before),
+        candidate=None if flip is None else _first_attempt(flip.after),
+    )
+
+
+def _first_attempt(job: JobPart | None) -> str | None:
+    attempts = [] if job is None else [one.id for one in job.attempts if one.counted and one.outcome]
+    return next(iter(attempts), None)
+
+
+def _verdict(run: RunDocument) -> Verdict | None:
+    """The verdict. While the run goes on, only one that more attempts can't undo."""
+    return run.verdict or (run.so_far if run.so_far in DEVIATIONS else None)
+
+
+def _what(run: RunDocument, verdict: Verdict | None, flip: Flip | None) -> str:
+    if flip is not None:
+        package = display_name(flip.package)
+        if flip.kind is ChangeKind.REGRESSED:
+            return f"Regressed in {package} {_release(flip.newer)}, fine in {_release(flip.older)}."
+        return f"Fixed in {package} {_release(flip.newer)}; it happens in {_release(flip.older)}."
+    if verdict is None:
+        return NOT_DECIDED_YET if run.state in OPEN_STATES else NOT_DECIDED
+    if verdict is Verdict.NOT_REPRODUCED and run.scope is Scope.AS_REPORTED:
+        return "It does not happen, not even in the reported environment."
+    if verdict is Verdict.CANNOT_SHOW and any(job.verdict is Verdict.OBSERVED for job in run.jobs):
+        return _WHAT[Verdict.OBSERVED]
+    return _WHAT[verdict]
+
+
+def _release(version: str) -> str:
+    """A version without its build: 2.11.0+cu130 is 2.11.0."""
+    return version.partition("+")[0]
+
+
+def _where(run: RunDocument, verdict: Verdict | None, flip: Flip | None) -> str:
+    there, elsewhere = _sides(run)
+    evidence = [*there, *elsewhere] or [job for job in run.jobs if _has_ended(job)]
+    if not evidence:
+        return NOTHING_RAN
+    packages = packages_to_name(run, evidence)
+    places = places_of(run, there or evidence, packages=packages)
+    older = "" if flip is None else f"with {display_name(flip.package)} {_release(flip.older)}"
+    if not there:
+        begin = "Seen between two of:" if verdict in SIGHTINGS else "Not on" if flip else "Tried on"
+        return f"{begin} {place_words(places)}.{f' Seen {older}.' if flip else ''}"
+    free = [place for place in places_of(run, elsewhere, packages=packages) if place not in places]
+    contrast = contrast_words(places, free) if free else older
+    return f"Seen on {place_words(places)}.{f' Not {contrast}.' if contrast else ''}"
+
+
+def _has_ended(job: JobPart) -> bool:
+    return any(attempt.outcome is not None for attempt in job.attempts)
+
+
+def _sides(run: RunDocument) -> tuple[list[JobPart], list[JobPart]]:
+    """The cells where the claim was seen, and those where it was not."""
+    labels = {*run.where}, {*run.not_where}
+    there = [job for job in run.jobs if job.target.label in labels[0] and job.verdict in SIGHTINGS]
+    elsewhere = [job for job in run.jobs if job.target.label in labels[1]]
+    return there, elsewhere
+
+
+def _how_sure(run: RunDocument, verdict: Verdict | None, flip: Flip | None) -> str:
+    there, elsewhere = _sides(run)
+    if flip is not None and flip.before is not None and flip.after is not None:
+        pair = [[flip.after], [flip.before]]
+        there, elsewhere = pair if flip.kind is ChangeKind.REGRESSED else pair[::-1]
+    words = ""
+    if verdict in SIGHTINGS or flip is not None:
+        words = sighting_words(there, elsewhere)
+    elif verdict is Verdict.NOT_REPRODUCED:
+        words = absence_words([job for job in elsewhere if job.verdict is Verdict.NOT_REPRODUCED])
+    if words:
+        return words
+    count = sum(
+        attempt.counted and attempt.outcome is not None for job in run.jobs for attempt in job.attempts
+    )
+    return f"{count} attempt{'' if count == 1 else 's'}." if count else NOTHING_RAN
+
+
+def _whose(run: RunDocument, flip: Flip | None) -> tuple[Owner, str]:
+    """To whom it belongs, and the sentence for it."""
+    removal = run.removal or (None if flip is None else flip.removal)
+    cause = sentence(run.cause, run.cause_source)
+    if run.defect is Defect.YES:
+        owner, words = Owner.DEFECT, f"A defect. {cause}"
+    elif not run.seen or (flip is not None and flip.kind is ChangeKind.FIXED):
+        owner, words = Owner.NOBODY, _unseen_words(_verdict(run), flip)
+    elif removal is not None and removal.category:
+        owner, words = Owner.ANNOUNCED, f"Announced: {removal_words(removal)}"
+    elif run.cause in _OF_ROUNDING:
+        owner = Owner.ROUNDING
+        words = f"Rounding{', no defect' if run.defect is Defect.NO else ''}. {cause}"
+    elif run.cause in {*OF_THE_SCRIPT, "random_streams", "undefined_conversion"}:
+        owner, words = Owner.SCRIPT, f"The script's own. {cause}"
+    elif run.defect is Defect.NO:
+        owner, words = Owner.DOCUMENTED, f"As documented, no defect. {cause}"
+    else:
+        why = cause if removal is None else removal_words(removal)
+        owner, words = Owner.OPEN, f"Open: it is not decided whether this is a bug. {why}"
+    return owner, words.strip()
+
+
+def _unseen_words(verdict: Verdict | None, flip: Flip | None) -> str:
+    if flip is not None:
+        return "Nobody's: it no longer happens."
+    return _UNSEEN.get(verdict, "Not known yet.") if verdict is not None else "Not known yet."

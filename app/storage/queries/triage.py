@@ -1,0 +1,117 @@
+"""Reads regressions in their groups, each report once, with the evidence that a line of a list needs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Row, Select, case, func, or_, select, true
+from sqlalchemy.orm import Session
+
+from app.judging.report.change import ChangeKind
+from app.judging.report.triage import TriageGroup
+from app.storage.models import AttemptRow, ChangeRow, EnvironmentRow, JobRow, ReportRow, RunRow
+
+# The groups by their number in SQL: a report is in the first group of its changes.
+GROUPS = tuple(TriageGroup)
+_ANNOUNCED = "announced"
+_CHARACTERS = 400
+
+
+def group_number() -> ColumnElement[int]:
+    """The number of a change's group. The statement joins the report and the run of the change."""
+    settled = or_(
+        ReportRow.closed_at.is_not(None),
+        ReportRow.withdrawn_at.is_not(None),
+        ReportRow.overruled.is_not(None),
+        RunRow.overruled.is_not(None),
+    )
+    return case(
+        (settled, GROUPS.index(TriageGroup.SETTLED)),
+        (ChangeRow.removal["cause"].astext == _ANNOUNCED, GROUPS.index(TriageGroup.ANNOUNCED)),
+        else_=GROUPS.index(TriageGroup.UNEXPLAINED),
+    )
+
+
+def _reports(toolchains: Collection[str]) -> Select[Any]:
+    """The first change of each report that regressed with these toolchains, with the number of its group."""
+    number = group_number()
+    place = func.row_number().over(partition_by=ChangeRow.report_id, order_by=(number, ChangeRow.id.desc()))
+    ranked = (
+        select(ChangeRow.id, number.label("number"), place.label("place"))
+        .join(ReportRow, ReportRow.id == ChangeRow.report_id)
+        .join(RunRow, RunRow.id == ChangeRow.run_id)
+        .where(ChangeRow.kind == ChangeKind.REGRESSED, ChangeRow.toolchain.in_(list(toolchains)))
+        .subquery()
+    )
+    return select(ranked.c.id, ranked.c.number).where(ranked.c.place == 1)
+
+
+def sizes(session: Session, toolchains: Collection[str]) -> dict[TriageGroup, int]:
+    """The number of reports in each group."""
+    reports = _reports(toolchains).subquery()
+    rows = session.execute(select(reports.c.number, func.count()).group_by(reports.c.number))
+    return {GROUPS[number]: count for number, count in rows}
+
+
+def regressions(session: Session, toolchains: Collection[str], *, each: int) -> Sequence[Row[Any]]:
+    """The newest reports of each group, at most `each`, with the size of the group.
+
+    A row has the change, its number, the size, and what maintainers did.
+    """
+    reports = _reports(toolchains).subquery()
+    group = reports.c.number
+    place = func.row_number().over(partition_by=group, order_by=reports.c.id.desc())
+    size = func.count().over(partition_by=group)
+    listed = select(reports.c.id, group, place.label("place"), size.label("size")).subquery()
+    statement = (
+        select(
+            ChangeRow,
+            ReportRow.title,
+            ReportRow.source_url,
+            ReportRow.closed_at,
+            func.coalesce(ReportRow.overruled, RunRow.overruled).label("overruled"),
+            listed.c.number,
+            listed.c.size,
+        )
+        .select_from(ChangeRow)
+        .join(listed, listed.c.id == ChangeRow.id)
+        .join(ReportRow, ReportRow.id == ChangeRow.report_id)
+        .join(RunRow, RunRow.id == ChangeRow.run_id)
+        .where(listed.c.place <= each)
+        .order_by(listed.c.number, ChangeRow.id.desc())
+    )
+    return session.execute(statement).all()
+
+
+def evidence_of(session: Session, job_ids: Collection[str]) -> dict[str, Row[Any]]:
+    """The hardware of jobs, the number of their counted attempts, and how the first one ended."""
+    counted = (AttemptRow.job_id == JobRow.id, AttemptRow.counted, AttemptRow.state == "recorded")
+    first = (
+        # The observation is selected once: each path into a large stored result would decompress all of it.
+        select(AttemptRow.result["observation"].label("seen"))
+        .where(*counted)
+        .order_by(AttemptRow.id)
+        .limit(1)
+        .lateral("first")
+    )
+    seen = first.c.seen
+    statement = (
+        select(
+            JobRow.id,
+            JobRow.verdict,
+            JobRow.target["device"].astext.label("device"),
+            EnvironmentRow.facts["gpu.0.model"].astext.label("card"),
+            EnvironmentRow.facts["cpu.model"].astext.label("processor"),
+            func.left(seen[("exception", "type")].astext, _CHARACTERS).label("exception_type"),
+            func.left(seen[("exception", "message")].astext, _CHARACTERS).label("exception_message"),
+            seen["signal"].astext.label("signal"),
+            func.right(seen["stdout"].astext, _CHARACTERS).label("stdout"),
+            select(func.count()).where(*counted).correlate(JobRow).scalar_subquery().label("attempts"),
+        )
+        .select_from(JobRow)
+        .outerjoin(first, true())
+        .outerjoin(EnvironmentRow, EnvironmentRow.digest == JobRow.environment_digest)
+        .where(JobRow.id.in_(list(job_ids)))
+    )
+    return {row.id: row for row in session.execute(statement)}
