@@ -113,7 +113,7 @@ def _line(row: Row[Any], evidence: Mapping[str, Row[Any]]) -> TriageLine:
         before=_count(before),
         after=_count(after),
         hardware=_hardware(after),
-        seen=_seen(after),
+        seen=_ending(after),
         is_closed=row.closed_at is not None,
         overruled=row.overruled,
     )
@@ -133,7 +133,7 @@ def _hardware(job: Row[Any] | None) -> str:
     return (job.processor if job.device == "cpu" else job.card) or ""
 
 
-def _seen(job: Row[Any] | None) -> str:
+def _ending(job: Row[Any] | None) -> str:
     """The error or the signal, else the last line of the output."""
     if job is None:
         return ""
