@@ -123,8 +123,8 @@ def _count(job: Row[Any] | None) -> str:
     """The attempts that showed the claim: `3 of 3`. Empty if they are not known."""
     if job is None or not job.attempts:
         return ""
-    shown = {Verdict.REPRODUCED: str(job.attempts), Verdict.NOT_REPRODUCED: "0"}.get(job.verdict, "some")
-    return f"{shown} of {job.attempts}"
+    times = {Verdict.REPRODUCED: str(job.attempts), Verdict.NOT_REPRODUCED: "0"}.get(job.verdict, "some")
+    return f"{times} of {job.attempts}"
 
 
 def _hardware(job: Row[Any] | None) -> str:

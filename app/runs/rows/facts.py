@@ -141,14 +141,14 @@ def document_of(session: Session, run: RunRow) -> RunDocument:
     A finished run keeps the verdicts that it ended with, also when the rules have changed since.
     """
     if run.is_withdrawn:
-        return with_maintainer_acts(session, run, _withdrawn(run.withdrawn_record))
+        return with_maintainer_acts(session, run, _withdrawn_document(run.withdrawn_record))
     document = judge_stored(session, run).document
     if run.state == "finished" and run.verdict is not None and run.rules != JUDGING_RULES:
         document = _with_stored_verdicts(session, run, document)
     return with_maintainer_acts(session, run, document)
 
 
-def _withdrawn(record: Mapping[str, Any] | None) -> RunDocument:
+def _withdrawn_document(record: Mapping[str, Any] | None) -> RunDocument:
     """The run object of a withdrawn report. One that is older than the field `answer` gets it here."""
     document = RunDocument.model_validate(record)
     if document.answer.what:

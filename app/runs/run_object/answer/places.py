@@ -114,7 +114,7 @@ def contrast_words(places: Sequence[Place], free: Sequence[Place]) -> str:
     if len({place.versions for place in every}) > 1:
         return place_words(replace(place, hardware="") for place in free)
     settings = list(dict.fromkeys(place.settings for place in free))
-    return "without these settings" if settings == [""] else f"with {_listed_settings(settings)}"
+    return "without these settings" if settings == [""] else f"with {_setting_list(settings)}"
 
 
 def _groups(places: Iterable[Place]) -> list[tuple[str, list[Versions], list[str]]]:
@@ -135,25 +135,25 @@ def _version_words(versions: Sequence[Versions]) -> str:
     names = {tuple(name for name, _ in each) for each in combinations}
     if len(names) == 1 and len(combinations[0]) == 1:
         numbers = sorted({each[0][1] for each in combinations}, key=_order)
-        return f"with {display_name(combinations[0][0][0])} {_listed(numbers)}"
+        return f"with {display_name(combinations[0][0][0])} {_list_words(numbers)}"
     words = [" and ".join(f"{display_name(name)} {one}" for name, one in each) for each in combinations]
-    return f"with {_listed(words, last=' or ')}" if words else ""
+    return f"with {_list_words(words, last=' or ')}" if words else ""
 
 
 def _settings_words(settings: Sequence[str]) -> str:
-    return "" if set(settings) == {""} else f"({_listed_settings(settings)})"
+    return "" if set(settings) == {""} else f"({_setting_list(settings)})"
 
 
-def _listed_settings(settings: Sequence[str]) -> str:
-    return _listed([each or "no setting" for each in settings], last=" or ")
+def _setting_list(settings: Sequence[str]) -> str:
+    return _list_words([each or "no setting" for each in settings], last=" or ")
 
 
 def _order(version: str) -> Version:
     return parse_version(version) or NO_VERSION
 
 
-def _listed(words: Sequence[str], *, last: str = " and ") -> str:
-    """A list in words. Of a long one, the first and the last are named."""
+def _list_words(words: Sequence[str], *, last: str = " and ") -> str:
+    """A list in words. If it is long, the first and the last word stand for it."""
     if len(words) > MOST_VERSIONS:
         return f"{words[0]} to {words[-1]} ({len(words)} of them)"
     return last.join(filter(None, (", ".join(words[:-1]), *words[-1:])))

@@ -1,4 +1,4 @@
-"""How sure an answer is: counts of attempts on both sides, with intervals of the rates."""
+"""Counts of attempts on both sides of an answer, with intervals of the rates."""
 
 from __future__ import annotations
 
