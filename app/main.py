@@ -23,6 +23,7 @@ from app.api import (
     fleet,
     gate,
     maintain,
+    openapi_texts,
     operations,
     reports,
     runs,
@@ -132,6 +133,7 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
     problems.install(application, page=problem_page)
     application.mount("/static", StaticFiles(directory=STATIC), name="static")
     problems.describe(application)
+    openapi_texts.describe(application)
     application.add_middleware(OneAtATime)
     application.add_middleware(
         Guards,

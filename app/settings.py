@@ -187,6 +187,24 @@ class ServiceSettings(LogSettings):
     node_absence_seconds: float = Field(
         default=300.0, gt=0, description="how long queued attempts wait for a node that has disconnected"
     )
+    lock_seconds: float = Field(
+        default=0.25,
+        gt=0,
+        le=20,
+        description="how long the recorder waits for a run that somebody else works on, before it takes the"
+        " messages of others first",
+    )
+    backlog_seconds: float = Field(
+        default=300.0,
+        ge=0,
+        description="how long leases that ran out are kept while messages of their node wait to be recorded",
+    )
+    one_card_seconds: float = Field(
+        default=300.0,
+        ge=0,
+        description="once an attempt on one card has waited so long, jobs on several cards take their turn"
+        " like all others",
+    )
     sweep_seconds: float = Field(
         default=5.0, gt=0, description="how often beat looks for work that waits because a message was lost"
     )

@@ -160,11 +160,10 @@ class Stage:
             self.broker.steady_seconds = lambda: 10_000.0  # type: ignore[method-assign]  # the broker was started a moment ago
         recover(self.factory, self.broker, settings=self.settings)
 
-    def let_leases_end(self) -> None:
+    def let_leases_end(self, *, seconds: float = 3600.0) -> None:
+        earlier = AttemptRow.lease_until - timedelta(seconds=seconds)
         with self.session() as session:
-            session.execute(
-                update(AttemptRow).values(lease_until=AttemptRow.lease_until - timedelta(hours=1))
-            )
+            session.execute(update(AttemptRow).values(lease_until=earlier))
 
     def let_wait(self) -> None:
         """All queued attempts have waited for hours."""

@@ -21,7 +21,7 @@ from redis.exceptions import RedisError
 from app.errors import InputError
 from app.http.guards import HEAD
 from app.http.state import WebState, state_of
-from app.runs.rows.events import Event, events_after, is_over
+from app.runs.rows.events import EVENT_KINDS, Event, events_after, is_over
 from app.storage.broker import run_channel
 from worker.contract.broker.url import redis_url
 
@@ -30,6 +30,13 @@ from worker.contract.broker.url import redis_url
 LOOK_SECONDS = 15.0
 # The events are read this often while the broker does not answer.
 CLOCK_SECONDS = 2.0
+
+FORM = (
+    "Server-sent events. `id` is the number of the event in its run, from 1 without gaps; `event` its kind."
+    " `data` is a JSON object with the ids that it is about, such as `job` and `attempt`. Kinds: "
+    + ", ".join(f"`{kind}`" for kind in EVENT_KINDS)
+    + "."
+)
 
 
 def follow(request: Request, run_id: str, *, last_event_id: str | None) -> Response:

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Query, Request, Response
 
 from app.api.bodies import CellsBody, PageBody, RerunBody, RunBody, SubmittedRun
-from app.api.events import follow
+from app.api.events import FORM, follow
 from app.http.access import CanRead, CanSubmit, token_of
 from app.http.checked_route import CheckedRoute
 from app.http.one_at_a_time import KEY_HEADER
@@ -102,7 +102,7 @@ def get_run(run_id: str, session: SessionDep, settings: SettingsDep, _may: CanRe
     responses={
         200: {
             "description": "Server-sent events that hold ids only. The stream ends with the run.",
-            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+            "content": {"text/event-stream": {"schema": {"type": "string", "description": FORM}}},
         },
         204: {"description": "The run has ended, and this was its last event."},
         **problem_responses(401, 404, 422),

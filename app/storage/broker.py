@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import socket
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -41,6 +42,7 @@ from worker.contract.names import (
     heartbeat_key,
     node_queue,
     results_queue,
+    sender_of,
 )
 
 log = structlog.get_logger(__name__)
@@ -52,7 +54,7 @@ RECORDER_SINCE = "samehere:recorder-since"
 WAKE_UP_MILLISECONDS = 2000
 FLAG_SECONDS = 3600
 # The end of a taken message, as Celery stores it: the list that it came from.
-OF_THE_RECORDER = re.compile(rb'"%s(?:\.[a-z0-9._-]{1,64})?"\]\Z' % QUEUE_RECORDER.encode())
+OF_THE_RECORDER = re.compile(rb'"(%s(?:\.[a-z0-9._-]{1,64})?)"\]\Z' % QUEUE_RECORDER.encode())
 HEARTBEAT_BYTES = 64 * 1024
 
 
@@ -212,19 +214,23 @@ class Broker:
                 heartbeats[name] = heartbeat
         return heartbeats
 
-    def recorder_backlog(self) -> int:
-        """The number of unrecorded node messages, including those that a recorder has taken."""
+    def unrecorded_messages(self) -> Counter[str | None]:
+        """The number of unrecorded messages by their node, including those that a recorder has taken.
+
+        None stands for the list that nodes without a key share.
+        """
         with _answering():
             lists = [QUEUE_RECORDER, *map(results_queue, self.keyed_nodes())]
-            waiting = sum(int(self.redis.llen(name)) for name in lists)
-            unacknowledged = 0
+            waiting = Counter({sender_of(name): int(self.redis.llen(name)) for name in lists})
             if self.redis.hlen(UNACKED):
-                unacknowledged = sum(
-                    1
-                    for value in cast("list[bytes]", self.redis.hvals(UNACKED))
-                    if OF_THE_RECORDER.search(value.rstrip())
-                )
-        return waiting + unacknowledged
+                for value in cast("list[bytes]", self.redis.hvals(UNACKED)):
+                    if found := OF_THE_RECORDER.search(value.rstrip()):
+                        waiting[sender_of(found[1].decode())] += 1
+        return +waiting
+
+    def recorder_backlog(self) -> int:
+        """The number of unrecorded messages of all nodes."""
+        return self.unrecorded_messages().total()
 
     def keyed_nodes(self) -> list[str]:
         """The nodes with a key, each of which sends to a list of its own. None if the broker has no keys."""

@@ -24,7 +24,7 @@ from worker.contract.text import REPLACEMENT
 ESCAPED_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 # Serialisation failure, deadlock, and a lock that was not free within `lock_timeout`.
 _BUSY = {"40001", "40P01", "55P03"}
-_SHORT_WAIT = text("SET LOCAL lock_timeout = '250ms'")
+_SHORT_WAIT = text("SELECT set_config('lock_timeout', :milliseconds, true)")
 
 
 def driver_url(url: str) -> str:
@@ -100,13 +100,14 @@ def session_factory(engine: Engine, broker: Broker | None) -> sessionmaker[Sessi
     return factory
 
 
-def wait_shortly(session: Session) -> None:
-    """Let this transaction wait a quarter of a second for each lock.
+def wait_shortly(session: Session, seconds: float) -> None:
+    """Let this transaction wait only so long for each lock.
 
     Whoever handles the runs of many people does that, so that a run that somebody holds for long, as for a
     corrected claim, holds up no others. It is tried again later.
     """
-    session.execute(_SHORT_WAIT)
+    # Postgres takes 0 for no limit.
+    session.execute(_SHORT_WAIT, {"milliseconds": str(max(1, round(seconds * 1000)))})
 
 
 def is_busy(error: SQLAlchemyError) -> bool:

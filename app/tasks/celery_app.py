@@ -54,7 +54,7 @@ def _record(service: Service, message: Any, *, sender: str | None) -> None:
     """Record a message of a sender. It goes back to its list if the database is away or not migrated."""
     try:
         with service.factory.begin() as session:
-            wait_shortly(session)
+            wait_shortly(session, service.settings.lock_seconds)
             record.receive(session, message, sender=sender, settings=service.settings)
     except UnavailableError as error:
         raise _postpone(error.code) from error

@@ -14,6 +14,9 @@ from api.web_client import Web
 from running_web import web_of
 from stage import Stage
 
+from app.api.openapi_texts import FIELDS
+from app.runs.rows.events import EVENT_KINDS
+
 SECONDS = 420
 PARTS = 3
 SCHEMAS = "#/components/schemas/"
@@ -62,7 +65,9 @@ def test_every_operation_has_a_name_a_summary_and_a_schema(described: dict[str, 
     names = [operation["operationId"] for _, _, operation in operations(described)]
     assert len(set(names)) == len(names) >= 18
     for _, path, operation in operations(described):
-        assert operation["summary"]
+        assert operation["summary"] in " ".join(operation["description"].split())
+        for parameter in operation.get("parameters", []):
+            assert parameter["description"], (path, parameter["name"])
         assert operation["description"]
         assert operation["tags"]
         success = next(
@@ -75,8 +80,23 @@ def test_every_operation_has_a_name_a_summary_and_a_schema(described: dict[str, 
     assert "Problem" in schemas
     assert schemas["RunBody"]["examples"]
     assert not [name for name in schemas if "ValidationError" in name]
+    # Two models of one name would have the names of our modules.
+    assert not [name for name in schemas if "__" in name]
     assert "python" not in schemas["PublicToolchain"]["properties"]
     assert "schema" in schemas["RunDocument"]["properties"]
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_every_field_of_a_run_says_what_it_means(described: dict[str, Any], name: str) -> None:
+    fields = described["components"]["schemas"][name]["properties"]
+    assert [field for field, schema in fields.items() if not schema.get("description")] == []
+    assert set(FIELDS[name]) <= set(fields)
+
+
+def test_the_events_of_a_run_are_described(described: dict[str, Any]) -> None:
+    stream = described["paths"]["/api/v1/runs/{run_id}/events"]["get"]["responses"]["200"]
+    words = stream["content"]["text/event-stream"]["schema"]["description"]
+    assert [kind for kind in EVENT_KINDS if f"`{kind}`" not in words] == []
 
 
 def test_every_reference_leads_somewhere(described: dict[str, Any]) -> None:

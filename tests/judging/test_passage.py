@@ -6,8 +6,9 @@ import ast
 
 import pytest
 from judging_builders import CPU, claim, raises, result, script, several
+from judging_builders import check as check_of
 
-from app.intake.claim.claims import Claim
+from app.intake.claim.claims import CheckKind, Claim
 from app.intake.code.points import points_on
 from app.intake.code.printed_after import shows_passage
 from app.judging.judgement import Verdict
@@ -22,10 +23,10 @@ SCRIPT = script("x = 'x'\nint(x)\n")
 ANCHORED = claim(raises("ValueError", "no number").model_copy(update={"at": 2}))
 
 
-def passage(state: str | None = None, *, line: int = 2, **fields: object) -> Result:
+def passage(state: str | None = None, *, line: int = 2, attempt: str = "z", **fields: object) -> Result:
     """A passage check that ended well, with this state of its only point; None: nothing was reported."""
     points = None if state is None else [PassedPoint(line=line, state=state)]  # type: ignore[arg-type]
-    return result(kind=AttemptKind.PASSAGE, attempt="z", passage=points, **fields)  # type: ignore[arg-type]
+    return result(kind=AttemptKind.PASSAGE, attempt=attempt, passage=points, **fields)  # type: ignore[arg-type]
 
 
 def judged(*passages: Result, told: Claim = ANCHORED, of: object = SCRIPT) -> tuple[Verdict, str | None]:
@@ -87,8 +88,40 @@ def test_a_passage_check_that_ends_otherwise_asks_for_more_repeats(check: Result
 
 
 def test_a_passage_check_that_says_nothing_asks_for_no_repeats() -> None:
-    for check in (passage("not_reached"), passage(None, outcome=Outcome.TIMED_OUT), lost_passage("z")):
-        assert needed_attempts(ANCHORED, SCRIPT, CPU, [*several(3), check], PLAN) == MissingAttempts(most=3)
+    needed = needed_attempts(ANCHORED, SCRIPT, CPU, [*several(3), passage("not_reached")], PLAN)
+    assert needed == MissingAttempts(most=3)
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        lost_passage("x"),
+        passage(None, attempt="x", outcome=Outcome.TIMED_OUT),
+        passage(None, attempt="x", outcome=Outcome.SETUP_FAILED),
+        passage(None, attempt="x", outcome=Outcome.OUT_OF_MEMORY),
+    ],
+    ids=lambda check: check.outcome,
+)
+def test_a_passage_check_that_the_machine_may_have_ended_is_made_once_more(check: Result) -> None:
+    def needed(*checks: Result) -> MissingAttempts:
+        return needed_attempts(ANCHORED, SCRIPT, CPU, [*several(3), *checks], PLAN)
+
+    assert needed(check) == MissingAttempts(passage=True, most=3)
+    assert needed(check, check.model_copy(update={"attempt_id": "z"})) == MissingAttempts(most=3)
+    assert needed(check, passage("passed")) == MissingAttempts(most=3)
+    # The second one decides.
+    assert judged(check, passage("passed")) == (Verdict.NOT_REPRODUCED, "point_passed")
+    assert judged(check, passage("raised")) == (Verdict.DIFFERENT, "other_failure")
+
+
+def test_a_passage_check_that_ends_as_the_script_does_is_not_made_again() -> None:
+    check = passage("passed", outcome=Outcome.TIMED_OUT)
+    counted = several(3, outcome=Outcome.TIMED_OUT)
+    assert not needed_attempts(ANCHORED, SCRIPT, CPU, [*counted, check], PLAN).passage
+    # A hang that only the check shows is evidence for the claim.
+    hangs = claim(check_of(CheckKind.HANG).model_copy(update={"at": 2}))
+    assert needed_attempts(hangs, SCRIPT, CPU, several(3), PLAN).passage
+    assert not needed_attempts(hangs, SCRIPT, CPU, [*several(3), check], PLAN).passage
 
 
 @pytest.mark.parametrize(

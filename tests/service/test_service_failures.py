@@ -14,9 +14,10 @@ from app.judging.judgement import Verdict
 from app.runs.lifecycle.dispatch import dispatch
 from app.runs.lifecycle.record import receive
 from app.runs.rows.events import events_after
+from app.storage import node_keys
 from app.storage.models import AttemptRow, EventRow, IdempotencyKeyRow, NodeRow
 from worker.contract import Heartbeat, Outcome
-from worker.contract.names import QUEUE_RECORDER
+from worker.contract.names import QUEUE_RECORDER, results_queue
 
 
 def test_two_dispatchers_give_no_attempt_twice(stage: Stage) -> None:
@@ -152,13 +153,52 @@ def test_nobody_is_dead_before_results_are_drained(stage: Stage) -> None:
     run_id = stage.submit(repeats=1).document.id
     [attempt] = stage.dispatch()
     stage.start(attempt, node="n1")
-    stage.let_leases_end()
+    stage.let_leases_end(seconds=60)
     stage.broker.redis.lpush(QUEUE_RECORDER, "{}")
     stage.recover()
     assert stage.attempts(run_id)[0].state == "running"
     stage.broker.redis.delete(QUEUE_RECORDER)
     stage.recover(steady=False)
     assert stage.attempts(run_id)[0].state == "queued"
+
+
+def test_a_node_that_keeps_a_message_in_its_list_holds_up_no_other_node(stage: Stage) -> None:
+    """Nor does it hold its own attempts forever."""
+
+    def states() -> dict[str | None, str]:
+        return {row.node: row.state for run in (first, second) for row in stage.attempts(run)}
+
+    for node in ("greedy", "other"):
+        node_keys.create(stage.broker.redis, node)
+    try:
+        stage.node("greedy", slots=1)
+        first = stage.submit(repeats=1).document.id
+        stage.dispatch()
+        stage.node("other", slots=1)
+        second = stage.submit(repeats=2).document.id
+        stage.dispatch()
+        assert states() == {"greedy": "leased", "other": "leased"}
+        stage.let_leases_end(seconds=60)
+        stage.broker.redis.lpush(results_queue("greedy"), "{}")
+        stage.recover()
+        assert states() == {"greedy": "leased", "other": "queued"}
+        stage.let_leases_end(seconds=stage.settings.backlog_seconds)
+        stage.recover()
+        assert states() == {"greedy": "queued", "other": "queued"}
+    finally:
+        for node in ("greedy", "other"):
+            node_keys.revoke(stage.broker.redis, node)
+
+
+def test_a_backlog_after_the_recorder_was_away_holds_leases_however_late_they_are(stage: Stage) -> None:
+    stage.node("n1")
+    run_id = stage.submit(repeats=1).document.id
+    stage.dispatch()
+    stage.let_leases_end()
+    stage.broker.redis.lpush(QUEUE_RECORDER, "{}")
+    stage.broker.steady_seconds = lambda: stage.settings.lease_seconds + 1.0  # type: ignore[method-assign]
+    stage.recover(steady=False)
+    assert stage.attempts(run_id)[0].state == "leased"
 
 
 def test_nobody_is_dead_before_the_recorder_has_been_up_for_a_lease(stage: Stage) -> None:

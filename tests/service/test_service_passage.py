@@ -57,16 +57,37 @@ def test_a_node_that_observes_nothing_gives_no_no(stage: Stage) -> None:
     assert (job.verdict, job.reason.code) == ("cannot_show", "point_not_seen")
 
 
-def test_a_passage_check_that_is_lost_gives_no_no(stage: Stage) -> None:
-    run_id, check = about_to_say_no(stage)
+def lose(stage: Stage, check: Attempt) -> list[Attempt]:
+    """Lose all leases of an attempt, and return what a node gets then."""
     for _ in range(stage.settings.leases):
         stage.start(check, node="n1")
         stage.say(result(check, node="n1", outcome=Outcome.LOST))
-        check = next(iter(stage.dispatch()), check)
+        attempts = stage.dispatch()
+        check = next(iter(attempts), check)
+    return attempts
+
+
+def test_a_passage_check_that_is_lost_twice_gives_no_no(stage: Stage) -> None:
+    run_id, first = about_to_say_no(stage)
+    (second,) = lose(stage, first)
+    assert second.attempt_id != first.attempt_id
+    assert second.passage == first.passage
+    assert lose(stage, second) == []
     run = stage.run(run_id)
     job = run.jobs[0]
     assert job.reason is not None
     assert (run.state, job.verdict, job.reason.code) == ("finished", "cannot_show", "point_not_seen")
+
+
+def test_a_passage_check_that_timed_out_is_made_once_more(stage: Stage) -> None:
+    run_id, first = about_to_say_no(stage)
+    stage.say(result(first, node="n1", outcome=Outcome.TIMED_OUT, observation=Observation()))
+    (second,) = stage.dispatch()
+    seen = FINE.model_copy(update={"passage": [PassedPoint(line=2, state="passed")]})
+    stage.say(result(second, node="n1", outcome=Outcome.COMPLETED, observation=seen))
+    run = stage.run(run_id)
+    assert (run.state, run.verdict) == ("finished", "not_reproduced")
+    assert [attempt.kind for attempt in run.jobs[0].attempts] == [*["repeat"] * 2, *["passage"] * 2]
 
 
 def test_a_passage_check_that_ends_otherwise_asks_for_more_repeats(stage: Stage) -> None:

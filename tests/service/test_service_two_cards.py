@@ -8,7 +8,6 @@ import pytest
 from sqlalchemy import update
 from stage import TOOLCHAIN, Stage, result
 
-from app.runs.lifecycle.node_choice import PATIENCE
 from app.runs.submission.submit import Submission, submit
 from app.storage.models import AttemptRow
 from app.targets.target import Target
@@ -96,7 +95,7 @@ def test_the_patience_of_those_on_one_card_ends(stage: Stage) -> None:
     hello(stage, "9.0", "9.0")
     singles = [run(stage, number) for number in range(3)]
     with stage.session() as session:
-        before = AttemptRow.queued_at - PATIENCE - timedelta(seconds=1)
+        before = AttemptRow.queued_at - timedelta(seconds=stage.settings.one_card_seconds + 1)
         session.execute(update(AttemptRow).values(queued_at=before))
     pair = run(stage, 99, gpus=2)
     first = stage.dispatch()

@@ -18,10 +18,10 @@ from app.judging.verdict.frequency import (
     needs_many,
 )
 from app.judging.verdict.job import evidence_of, judge_job, judge_observed
-from app.judging.verdict.passage import passages_in, points_to_pass
+from app.judging.verdict.passage import needs_another_check, passages_in, points_to_pass
 from app.targets.planning.plan import RepeatPlan
 from app.targets.target import Target
-from worker.contract import Result, Start
+from worker.contract import AttemptKind, Result, Start
 
 # Attempts with the same result before "always" and, where chance plays a part, before "always" and "never".
 ALWAYS = 3
@@ -107,14 +107,19 @@ def needs_passage(
     """Whether a job that is decided by these results needs an attempt that observes the passage first.
 
     `results` are the counted ones, and those of passage checks. Cells that only test for a cause need none.
+    A check that the machine may have ended, as by a time limit under load, is made once more.
     """
     if facets := facets_of(claim):
         return any(needs_passage(one, script, target, results, plan) for one in facets.values())
-    if not results or passages_in(results) or {"trace", "fill", "fix"}.intersection(target.settings):
+    if not results or {"trace", "fill", "fix"}.intersection(target.settings):
         return False
-    if not points_to_pass(claim, script, target, evidence_of(results)):
+    counted, passages = evidence_of(results), passages_in(results)
+    if not needs_another_check(passages, counted) or not points_to_pass(claim, script, target, counted):
         return False
-    judgement = judge_job(_before_check(claim), script, target, results, plan=plan)
+    if passages and judge_observed(claim, script, target, results) is not None:
+        return False
+    repeats = [result for result in results if result.kind is not AttemptKind.PASSAGE]
+    judgement = judge_job(_before_check(claim), script, target, repeats, plan=plan)
     return judgement.verdict is Verdict.NOT_REPRODUCED
 
 

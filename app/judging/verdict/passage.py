@@ -36,6 +36,10 @@ _KINDS = {
 _OWN_TRACER = re.compile(r"\b(?:settrace|setprofile|sys\.monitoring|getrecursionlimit|setrecursionlimit)\b")
 # Nothing can be observed inside the code that torch's compiler makes. That it made some is counted.
 _COMPILES = re.compile(r"\btorch\.compile\b|\btorch import [^\n]{0,200}\bcompile\b|_dynamo\.optimize\b")
+# So often a cell's passage check is made at most.
+MOST_CHECKS = 2
+# Ends that a loaded or failing machine may cause, whatever the script does.
+_ENDED_BY_MACHINE = {Outcome.LOST, Outcome.SETUP_FAILED, Outcome.TIMED_OUT, Outcome.OUT_OF_MEMORY}
 _RAISED = Reason(
     code=DifferentKind.OTHER_FAILURE,
     detail="In the passage check an exception went through the claimed statement, and the script went on.",
@@ -85,6 +89,15 @@ def passages_in(results: Sequence[Result]) -> list[Result]:
     """The attempts that observed the passage, the latest last."""
     passages = [result for result in results if result.kind is AttemptKind.PASSAGE]
     return sorted(passages, key=lambda result: result.attempt_id)
+
+
+def needs_another_check(passages: Sequence[Result], counted: Sequence[Result]) -> bool:
+    """Whether a passage check has to be made: there was none, or the machine may have ended the only one."""
+    if not passages:
+        return True
+    outcome = passages[-1].outcome
+    is_fault = outcome in _ENDED_BY_MACHINE and outcome not in {result.outcome for result in counted}
+    return is_fault and len(passages) < MOST_CHECKS
 
 
 def lost_passage(attempt_id: str) -> Result:

@@ -14,9 +14,6 @@ from app.storage.queries.queue.queue import Candidate
 from app.targets.target import Target, target_of
 from worker.contract import AttemptKind, CardUse, Level
 
-# Once a submitted attempt on one card has waited for longer, nobody on several cards overtakes others.
-PATIENCE = timedelta(minutes=5)
-
 
 def choose_previews(
     candidates: Sequence[Candidate], capacities: Mapping[str, NodeCapacity], *, required_level: Level
@@ -44,13 +41,15 @@ def choose(
     *,
     required_level: Level,
     uses: Mapping[str, CardUse],
+    patience: timedelta,
     next_on_cards: MutableMapping[str, str] | None = None,
 ) -> dict[str, str]:
     """The node for each attempt that is no preview, by attempt id. A job stays on its node.
 
     A canary comes first, then submitted runs, then background runs. Among those the run with the fewest
     attempts on nodes (`busy`) is next. The first attempt of a job on several cards does not wait for its
-    turn: it would keep cards idle as long if it came later.
+    turn: it would keep cards idle as long if it came later. That ends once a submitted attempt on one card
+    has waited for longer than `patience`.
 
     `next_on_cards` is kept from round to round: for each node an attempt that waits until attempts of the
     other kind have ended. It comes before all others, and nobody starts on its cards meanwhile.
@@ -65,7 +64,7 @@ def choose(
         bound={candidate.job_id: candidate.node for candidate in repeats},
     )
     choice.place_next({candidate.attempt_id: candidate for candidate in repeats})
-    for candidate in _first_on_several_cards(repeats):
+    for candidate in _first_on_several_cards(repeats, patience):
         choice.place(candidate)
     by_run: dict[str, deque[Candidate]] = {}
     for candidate in repeats:
@@ -84,12 +83,12 @@ def choose(
     return choice.chosen
 
 
-def _first_on_several_cards(candidates: Sequence[Candidate]) -> list[Candidate]:
+def _first_on_several_cards(candidates: Sequence[Candidate], patience: timedelta) -> list[Candidate]:
     """The first attempt of each submitted job on several cards that has not begun.
 
     None if an attempt on one card has lost its patience: it is overtaken no more.
     """
-    since = now() - PATIENCE
+    since = now() - patience
     first: dict[str, Candidate] = {}
     for candidate in candidates:
         if candidate.background:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 import structlog
 from sqlalchemy.exc import OperationalError
@@ -32,6 +33,9 @@ from worker.contract import Heartbeat, Hello
 
 log = structlog.get_logger(__name__)
 
+# Before every lease.
+_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+
 
 def recover(factory: sessionmaker[Session], broker: Broker, *, settings: ServiceSettings) -> None:
     """Do one round. Raises UnavailableError when the broker is down: then no node can be taken for dead."""
@@ -48,37 +52,75 @@ def recover(factory: sessionmaker[Session], broker: Broker, *, settings: Service
             factory,
             quarantine_id,
             lambda session, quarantine_id: reopen_pending(session, quarantine_id, settings=settings),
+            settings=settings,
         )
     # Nodes also look silent while their results wait to be recorded, or after the broker or the recorder was
     # down.
     steady = broker.steady_seconds()
-    if broker.recorder_backlog() > 0 or steady < settings.lease_seconds:
+    if steady < settings.lease_seconds:
         return
+    backlog = _Backlog(
+        senders=frozenset(broker.unrecorded_messages()), steady=steady, seconds=settings.backlog_seconds
+    )
     with factory() as session:
-        expired = queue.runs_with_expired_leases(session, moment=now())
+        expired = queue.runs_with_expired_leases(session, moment=backlog.last_end(None))
     for run_id in expired:
         _in_own_transaction(
             factory,
             run_id,
-            lambda session, run_id: _expire(session, run_id, alive=heartbeats, settings=settings),
+            lambda session, run_id: _expire(
+                session, run_id, alive=heartbeats, backlog=backlog, settings=settings
+            ),
+            settings=settings,
         )
+    if None in backlog.senders:
+        return
     with factory() as session:
         stranded = _stranded_runs(session, heartbeats, steady=steady, settings=settings)
     for run_id in stranded:
         _in_own_transaction(
             factory,
             run_id,
-            lambda session, run_id: _rescue(session, run_id, heartbeats, steady=steady, settings=settings),
+            lambda session, run_id: _rescue(session, run_id, heartbeats, backlog=backlog, settings=settings),
+            settings=settings,
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Backlog:
+    """The nodes with messages that are not recorded yet; None if the list that they share has some.
+
+    `steady` is for how many seconds they could be recorded, and `seconds` for how many they are waited for:
+    a node could keep a message in its list forever.
+    """
+
+    senders: frozenset[str | None]
+    steady: float
+    seconds: float
+
+    def last_end(self, node: str | None) -> datetime:
+        """Leases of a node that ended before this moment have run out.
+
+        While a message of the node waits, which may be the result, the moment is earlier.
+        """
+        if None not in self.senders and node not in self.senders:
+            return now()
+        if self.steady < self.seconds:
+            return _NEVER
+        return now() - timedelta(seconds=self.seconds)
+
+
 def _in_own_transaction(
-    factory: sessionmaker[Session], run_id: str, step: Callable[[Session, str], None]
+    factory: sessionmaker[Session],
+    run_id: str,
+    step: Callable[[Session, str], None],
+    *,
+    settings: ServiceSettings,
 ) -> None:
     """Handle one run or quarantine in its own transaction. A failure does not stop the others."""
     try:
         with factory.begin() as session:
-            wait_shortly(session)
+            wait_shortly(session, settings.lock_seconds)
             step(session, run_id)
     except OperationalError as error:
         log.warning("run_not_reaped", run_id=run_id, problem=type(error.orig).__name__)
@@ -119,13 +161,19 @@ def _extend(
 
 
 def _expire(
-    session: Session, run_id: str, *, alive: Mapping[str, Heartbeat], settings: ServiceSettings
+    session: Session,
+    run_id: str,
+    *,
+    alive: Mapping[str, Heartbeat],
+    backlog: _Backlog,
+    settings: ServiceSettings,
 ) -> None:
     """End the expired leases of a run. A lease is not spent if its attempt never started."""
     run, held_attempts = lock_held_attempts(session, run_id)
-    moment = now()
     for job, attempt in held_attempts:
-        if run is None or attempt.lease_until is None or attempt.lease_until >= moment:
+        if run is None or attempt.lease_until is None:
+            continue
+        if attempt.lease_until >= backlog.last_end(attempt.node):
             continue
         heartbeat = alive.get(attempt.node or "")
         if (
@@ -185,7 +233,7 @@ def _rescue(
     run_id: str,
     heartbeats: Mapping[str, Heartbeat],
     *,
-    steady: float,
+    backlog: _Backlog,
     settings: ServiceSettings,
 ) -> None:
     """Restart the jobs of nodes that are gone. Give up attempts that no node could take for a long time."""
@@ -213,7 +261,7 @@ def _rescue(
             or home.name in alive
             or home.name in quarantined.nodes
             or home.draining
-            or home.seen_at < moment - settings.lease
+            or home.seen_at < backlog.last_end(home.name) - settings.lease
         )
         if able and job.node is not None and job.node not in able and may_move and not is_held:
             log.info("job_restarted", job_id=job.id)
@@ -222,7 +270,7 @@ def _rescue(
         elif (
             not able
             and not _able_nodes(recent, target, settings=settings)
-            and steady >= settings.node_absence_seconds
+            and backlog.steady >= settings.node_absence_seconds
         ):
             waited = moment - timedelta(seconds=settings.node_absence_seconds)
             for attempt in [attempt for attempt in queued if attempt.queued_at < waited]:

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from app.clock import now
 from app.intake.reading import Reading
-from app.judging.verdict.passage import lost_passage
+from app.judging.verdict.passage import MOST_CHECKS, lost_passage
 from app.judging.versions import JUDGING_RULES
 from app.runs.estimates.attempt_budget import attempts_required
 from app.runs.lifecycle.bisection import continue_bisection
@@ -158,8 +158,8 @@ def decide(
         return Decision(RunMore(cold=missing - warm, warm=warm), unneeded)
     if len(unneeded) < len(waiting):
         return Decision(Wait(), unneeded)
-    is_tried = any(row.kind is AttemptKind.PASSAGE for row in attempts)
-    return Decision(RunMore(passage=True) if needed.passage and not is_tried else Judge(), unneeded)
+    tried = sum(row.kind is AttemptKind.PASSAGE for row in attempts)
+    return Decision(RunMore(passage=True) if needed.passage and tried < MOST_CHECKS else Judge(), unneeded)
 
 
 def _judge(session: Session, run: RunRow, job: JobRow, reading: Reading, results: Sequence[Result]) -> None:

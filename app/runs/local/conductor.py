@@ -12,7 +12,7 @@ from app.intake.reading import Reading
 from app.judging.judgement import JobJudgement
 from app.judging.verdict.attempts_needed import most_attempts, needs_passage, next_attempts
 from app.judging.verdict.job import judge_job
-from app.judging.verdict.passage import points_to_pass
+from app.judging.verdict.passage import MOST_CHECKS, points_to_pass
 from app.runs.estimates.attempt_budget import attempts_required
 from app.runs.local.jobs import LocalAttempt, LocalJob
 from app.runs.local.node_stream import NodeStream
@@ -233,9 +233,9 @@ class Conductor:
             self._judge(job)
 
     def _needs_passage(self, job: LocalJob) -> bool:
-        """Whether the job, whose repeats have ended, needs a passage check that was not tried."""
-        is_tried = any(attempt.kind is AttemptKind.PASSAGE for attempt in job.attempts)
-        if job.cell.reason is not None or is_tried:
+        """Whether the job, whose repeats have ended, needs a passage check, the first one or another."""
+        tried = sum(attempt.kind is AttemptKind.PASSAGE for attempt in job.attempts)
+        if job.cell.reason is not None or tried >= MOST_CHECKS:
             return False
         target, plan = job.cell.target, self._plan.repeats
         return needs_passage(self._reading.claim, job.script, target, job.results(), plan)

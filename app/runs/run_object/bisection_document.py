@@ -17,7 +17,9 @@ class AskPart(BaseModel):
     text: str
 
 
-class TargetPart(BaseModel):
+class BisectionTargetPart(BaseModel):
+    """The target of a bisection, without the value of its axis."""
+
     device: str
     gpus: int = 0
     toolchain: str
@@ -33,7 +35,7 @@ class PointPart(BaseModel):
     """
 
     value: str
-    target: TargetPart
+    target: BisectionTargetPart
     seen: int = 0
     of: int = 0
     untold: int = 0

@@ -21,7 +21,12 @@ from app.judging.verdict.sighting import (
     sighting,
     without_versions,
 )
-from app.runs.run_object.bisection_document import BisectionDocument, ConfoundedPart, PointPart, TargetPart
+from app.runs.run_object.bisection_document import (
+    BisectionDocument,
+    BisectionTargetPart,
+    ConfoundedPart,
+    PointPart,
+)
 from app.runs.run_object.removal_part import removal_part
 from app.states import RunState
 from app.targets.packages import packages_of
@@ -200,7 +205,7 @@ class BisectionState:
         target = self.series.points[place].target
         return PointPart(
             value=self.series.points[place].value,
-            target=TargetPart(
+            target=BisectionTargetPart(
                 device=target.device, gpus=target.gpus, toolchain=target.toolchain, settings=target.settings
             ),
             seen=self._bisection.times_seen(place),
