@@ -43,7 +43,7 @@ class Driver:
 
 
 def until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 5
+    end = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.01)

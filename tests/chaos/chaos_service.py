@@ -178,7 +178,7 @@ class Whole:
         assert self.service is not None
         self.service.process.kill()
         self.service.process.wait()
-        assert eventually(lambda: processes(self.home) == {}, seconds=15), processes(self.home)
+        assert eventually(lambda: processes(self.home) == {}, seconds=60), processes(self.home)
         self.start()
 
     def broker_url(self) -> str:

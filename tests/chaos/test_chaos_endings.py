@@ -72,12 +72,12 @@ def test_nothing_is_left(own: Whole, number: signal.Signals) -> None:
     run_id = own.submit(thirty_jobs())
     own.until_recorded(run_id, 3)
     assert own.recorded(run_id) < 25
-    assert eventually(lambda: _running_scripts(own) != [], seconds=20)
+    assert eventually(lambda: _running_scripts(own) != [], seconds=60)
     nodes = set(own.pids("worker node"))
     assert own.service is not None
     own.service.process.send_signal(number)
     assert own.service.process.wait(60) == (0 if number == signal.SIGTERM else -signal.SIGKILL)
-    seconds = 0.0 if number == signal.SIGTERM else 15.0
+    seconds = 0.0 if number == signal.SIGTERM else 60.0
     assert eventually(lambda: processes(own.home) == {}, seconds=seconds), processes(own.home)
     assert eventually(lambda: _running_scripts(own) == [], seconds=seconds)
     assert _mounts(own) == []

@@ -41,7 +41,7 @@ def test_a_part_is_killed_in_the_middle(whole: Whole, part: str, body: Callable[
     _until_the_middle(whole, run_id)
     whole.kill(PARTS[part])
     assert_thirty(whole, run_id)
-    assert eventually(lambda: is_ready(whole.url), seconds=20)
+    assert eventually(lambda: is_ready(whole.url), seconds=60)
 
 
 def test_web_and_beat_are_killed_in_the_middle(whole: Whole) -> None:

@@ -66,8 +66,8 @@ def test_two_nodes_share_a_run_and_one_is_killed(whole: Whole, second: Second) -
     second.end(signal.SIGKILL)
     run = assert_thirty(whole, run_id)
     assert set(_nodes_of(run)) == {"local", second.name}
-    assert eventually(lambda: processes(second.home) == {}, seconds=10), processes(second.home)
-    assert eventually(lambda: whole.nodes()[second.name] == "away", seconds=10)
+    assert eventually(lambda: processes(second.home) == {}, seconds=60), processes(second.home)
+    assert eventually(lambda: whole.nodes()[second.name] == "away", seconds=60)
 
 
 def test_a_job_whose_node_is_killed_starts_again_on_another(whole: Whole, second: Second) -> None:

@@ -47,7 +47,7 @@ def _while_down(whole: Whole, words: str, act: Callable[[], list[httpx2.Response
     killer = threading.Thread(target=_keep_down, args=(whole, words, enough))
     killer.start()
     try:
-        assert eventually(lambda: whole.request("GET", "/readyz").status_code == 503, seconds=20)
+        assert eventually(lambda: whole.request("GET", "/readyz").status_code == 503, seconds=60)
         return act()
     finally:
         enough.set()

@@ -249,7 +249,7 @@ def test_an_interrupted_run_ends_soon_and_leaves_no_process(home: Path, number: 
         process.communicate()
     assert process.returncode == 130
     assert json.loads(stdout)["state"] == "cancelled"
-    _, alive = psutil.wait_procs(family, timeout=10)
+    _, alive = psutil.wait_procs(family, timeout=60)
     assert alive == []
 
 

@@ -60,7 +60,7 @@ def bisected(
         for attempt in web.stage.dispatch():
             answer(web, attempt)
         time.sleep(0.1)
-    out, err = process.communicate(timeout=10)
+    out, err = process.communicate(timeout=60)
     return subprocess.CompletedProcess(argv, process.returncode, out, err)
 
 

@@ -237,5 +237,5 @@ def test_the_node_goes_with_us(tmp_path: Path) -> None:
     process.kill()
     process.wait()
     assert len(family) >= 3
-    _, alive = psutil.wait_procs(family, timeout=20)
+    _, alive = psutil.wait_procs(family, timeout=60)
     assert alive == []

@@ -8,6 +8,8 @@ import re._parser as parser  # type: ignore[import-not-found]
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from itertools import islice
 from typing import Any
 
 # A repeat with a smaller maximum is not pumped: it multiplies the time by a constant.
@@ -109,8 +111,11 @@ class Inputs:
 
     def _members(self, node: Any) -> list[str]:
         members = [sign for sign in self._alphabet if self._takes(node, sign)]
-        if not members:
-            members = [sign for sign in map(chr, range(0x2500)) if self._takes(node, sign)][:MOST_PUMPS]
+        if not members and node[0] is codes.LITERAL:
+            members = list(_same_signs(node[1], folds=self._folds))
+        elif not members:
+            others = (sign for sign in map(chr, range(0x2500)) if self._takes(node, sign))
+            members = list(islice(others, MOST_PUMPS))
         return sorted(members, key=lambda sign: -self._rank.get(sign, 0))
 
     def _takes(self, node: Any, sign: str) -> bool:  # noqa: PLR0911  # one answer a kind of node
@@ -136,9 +141,22 @@ class Inputs:
     def _same(self, value: int, sign: str) -> bool:
         return chr(value) in self._forms(sign)
 
-    def _forms(self, sign: str) -> set[str]:
-        forms = {sign, sign.lower(), sign.upper()} if self._folds else {sign}
-        return {form for form in forms if len(form) == 1 and unicodedata.category(form) != "Cs"}
+    def _forms(self, sign: str) -> frozenset[str]:
+        return _forms_of(sign, folds=self._folds)
+
+
+@cache
+def _forms_of(sign: str, *, folds: bool) -> frozenset[str]:
+    """The characters that a pattern takes for this one."""
+    forms = {sign, sign.lower(), sign.upper()} if folds else {sign}
+    return frozenset(form for form in forms if len(form) == 1 and unicodedata.category(form) != "Cs")
+
+
+@cache
+def _same_signs(value: int, *, folds: bool) -> tuple[str, ...]:
+    """The first characters that a literal takes."""
+    signs = (sign for sign in map(chr, range(0x2500)) if chr(value) in _forms_of(sign, folds=folds))
+    return tuple(islice(signs, MOST_PUMPS))
 
 
 def _excluded(classes: list[Any]) -> list[str]:

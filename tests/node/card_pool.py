@@ -92,7 +92,7 @@ class Pool:
 
     def take(self, count: int) -> dict[str, Result]:
         """The results of so many attempts, by the id of the attempt."""
-        results = [self.results.get(timeout=20) for _ in range(count)]
+        results = [self.results.get(timeout=60) for _ in range(count)]
         for result in results:
             assert result.outcome is Outcome.COMPLETED, result
         return {result.attempt_id: result for result in results}

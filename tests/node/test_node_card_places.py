@@ -86,7 +86,7 @@ def test_an_attempt_without_its_card_goes_back(make_pool: MakePool, state: CardS
     if state is not None:
         time.sleep(0.2)
         pool.cards.set(0, state)
-    result = pool.results.get(timeout=20)
+    result = pool.results.get(timeout=60)
     assert result.attempt_id == "2"
     assert (result.outcome, result.reason and result.reason.code) == (Outcome.SETUP_FAILED, "card_not_free")
     pool.pool.cancel_all()

@@ -76,7 +76,7 @@ class Node:
         return done
 
     def hear(self) -> tuple[str, str, int, Outcome | None]:
-        message = self.delivered.get(timeout=10)
+        message = self.delivered.get(timeout=60)
         outcome = message.outcome if isinstance(message, Result) else None
         return message.type, message.attempt_id, message.lease_no, outcome
 
@@ -178,11 +178,11 @@ def test_two_slots_do_not_run_one_attempt_at_once(tmp_path: Path, monkeypatch: p
     node = Node(tmp_path, slots=2)
     node.take("a", 1)
     assert node.hear() == started("a", 1)
-    assert node.begun.get(timeout=10) == ("a", 1)
+    assert node.begun.get(timeout=60) == ("a", 1)
     node.give("a", 2, script="print(1)")
     # The free slot runs what came later instead.
     node.take("b")
-    assert node.begun.get(timeout=10) == ("b", 1)
+    assert node.begun.get(timeout=60) == ("b", 1)
     assert node.begun.empty()
     node.pool.abandon()
     assert node.pool.join(10)

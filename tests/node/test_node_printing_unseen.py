@@ -18,7 +18,8 @@ Execute = Callable[..., Result]
 pytestmark = pytest.mark.sandbox
 
 SCRIPTS = {
-    "prints": "import torch\nx = torch.arange(6.).reshape(2, 3)\nprint(x, [x], f'{x} {x[0, 0]} {x[0, 0]:.2f}', repr(x), str(x.t()))\n",  # noqa: E501
+    "prints": "import torch\nx = torch.arange(6.).reshape(2, 3)\nprint(x, [x], f'{x} {x[0, 0]} {x[0, 0]:.2f}', repr(x), str(x.t()))\n"  # noqa: E501
+    "print(open('/dev/null').fileno())\n",
     "a tensor that can't be shown": "import torch\nx = torch.ones(3)\nx.untyped_storage().resize_(0)\nprint(torch.empty(2, 2).to('meta'))\n"  # noqa: E501
     "torch._tensor_str.PRINT_OPTS = None\nprint(torch.ones(2))\n",
     "a format that is refused": "import torch\nprint(f'{torch.ones(2):.2f}')\n",
@@ -39,17 +40,31 @@ with Functions(), Dispatch():
 left_on = Functions(); left_on.__enter__()
 y = x * 2
 """,
-    "a default device": "import torch\ntorch.set_default_device('meta')\nx = torch.ones(2)\nprint(x, torch.tensor([1.], device='cpu'))\n",  # noqa: E501
-    "vmap and grad": "import torch\ndef f(x):\n    print(x)\n    return (x ** 2).sum()\n"
-    "print(torch.func.vmap(f)(torch.ones(2, 2)))\nprint(torch.func.grad(f)(torch.ones(2)))\n",
-    "traced": "import torch\ndef f(x):\n    print(x)\n    return x * x.shape[0]\nt = torch.jit.trace(f, torch.ones(3))\nprint(t.graph)\n",  # noqa: E501
-    "fake": "import torch\nfrom torch._subclasses import FakeTensorMode\nwith FakeTensorMode():\n    x = torch.ones(2)\n    print(x)\n",  # noqa: E501
-    "exported": "import torch\nclass M(torch.nn.Module):\n    def forward(self, x):\n        return x + 1\n"
-    "print(torch.export.export(M(), (torch.ones(2),)).graph)\n",
+    # One process, since each of them imports half of torch.
+    "transforms": """import torch
+from torch._subclasses import FakeTensorMode
+def f(x):
+    print(x)
+    return (x ** 2).sum()
+print(torch.func.vmap(f)(torch.ones(2, 2)))
+print(torch.func.grad(f)(torch.ones(2)))
+def g(x):
+    print(x)
+    return x * x.shape[0]
+print(torch.jit.trace(g, torch.ones(3)).graph)
+class M(torch.nn.Module):
+    def forward(self, x):
+        return x + 1
+print(torch.export.export(M(), (torch.ones(2),)).graph)
+with FakeTensorMode():
+    x = torch.ones(2)
+    print(x)
+""",
     "random numbers go on": "import torch, numpy, random\ntorch.manual_seed(0); numpy.random.seed(0); random.seed(0)\n"  # noqa: E501
     "x = torch.rand(3)\nprint(x)\nprint(torch.rand(3), numpy.random.rand(), random.random(), torch.initial_seed())\n",  # noqa: E501
-    "inference": "import torch\nwith torch.inference_mode():\n    x = torch.ones(2)\n    print(x, x.is_inference())\n"  # noqa: E501
-    "w = torch.ones(2, requires_grad=True)\nprint(w, (w * 2), (w * 2).grad_fn is not None, x)\n",
+    "inference, and a default device": "import torch\nwith torch.inference_mode():\n    x = torch.ones(2)\n    print(x, x.is_inference())\n"  # noqa: E501
+    "w = torch.ones(2, requires_grad=True)\nprint(w, (w * 2), (w * 2).grad_fn is not None, x)\n"
+    "torch.set_default_device('meta')\nx = torch.ones(2)\nprint(x, torch.tensor([1.], device='cpu'))\n",
     "the module's function replaced": "import torch\nfrom unittest import mock\nprint(torch._tensor_str._str(torch.ones(1)))\n"  # noqa: E501
     "with mock.patch('torch._tensor_str._str', lambda *a, **k: 'mine'):\n    print(torch.ones(1))\n"
     "print(torch.ones(1))\ntorch._tensor_str._str = lambda *a, **k: 'other'\nprint(torch.ones(1))\n"
@@ -59,7 +74,6 @@ y = x * 2
     "print(f(torch.ones(2)), dict(torch._dynamo.utils.counters))\n",
     "nothing is held on to": "import sys, torch, weakref\nfor n in (3, 10**6):\n    x = torch.ones(n)\n    str(x)\n"  # noqa: E501
     "    print(sys.getrefcount(x))\n    seen = weakref.ref(x)\n    del x\n    print(seen())\n",
-    "descriptors": "import os, torch\nprint(torch.ones(2))\nprint(open('/dev/null').fileno())\n",
     "warnings are errors": "import warnings\nwarnings.simplefilter('error')\nimport numpy, torch\nnumpy.seterr(all='raise')\n"  # noqa: E501
     "x = torch.tensor([float('nan'), 1e300], dtype=torch.float64)\nprint(x)\nn = x.numpy()\n",
     "deterministic": "import torch\ntorch.use_deterministic_algorithms(True)\nx = torch.rand(100).sort().values\nprint(x.shape)\n",  # noqa: E501
@@ -69,7 +83,7 @@ SEEN = {
     "prints",
     "a mode that counts",
     "compiled",
-    "inference",
+    "inference, and a default device",
     "recursion",
     "nothing is held on to",
     "warnings are errors",

@@ -26,7 +26,7 @@ IDENTITY = Identity("here", "test")
 
 
 def eventually(condition: Callable[[], bool]) -> bool:
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while not condition() and time.monotonic() < end:
         time.sleep(0.02)
     return condition()

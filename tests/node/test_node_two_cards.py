@@ -242,7 +242,7 @@ class Checked(EmulatedCards):
         return Answer(wrong=wrong, varies=[], digests={"0": {"exp": "0" * 16}}, build=["2"]), ""
 
     def await_states(self, *states: CardState) -> None:
-        until = time.monotonic() + 10
+        until = time.monotonic() + 60
         while [card.state for card in self.cards()] != list(states):
             assert time.monotonic() < until, self.cards()
             time.sleep(0.02)

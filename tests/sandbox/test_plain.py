@@ -86,7 +86,7 @@ def test_nothing_stays(shell: Runner) -> None:
         shell, "trap '' HUP TERM; setsid sh -c 'while :; do :; done' $1 & while :; do sleep 1; done", marker
     )
     assert (result.ending, result.idle) == (Ending.WALL_LIMIT, False)
-    assert time.monotonic() - began < 5.0
+    assert time.monotonic() - began < 20.0
     until_gone(marker)
 
 

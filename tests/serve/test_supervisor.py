@@ -130,7 +130,7 @@ def test_kill_9_of_the_supervisor_leaves_nothing(home: Path) -> None:
     service = start_service(home)
     service.process.kill()
     service.process.wait()
-    assert eventually(lambda: processes(home) == {}, seconds=15), processes(home)
+    assert eventually(lambda: processes(home) == {}, seconds=60), processes(home)
     again = start_service(home, "--no-node")
     assert stop_service(again) == 0
 
@@ -147,7 +147,7 @@ def test_what_is_killed_starts_again(own_service: Service, words: str) -> None:
         ),
         seconds=20,
     )
-    assert eventually(lambda: is_ready(own_service.url), seconds=20)
+    assert eventually(lambda: is_ready(own_service.url), seconds=60)
     assert own_service.process.poll() is None
 
 

@@ -191,7 +191,7 @@ def test_the_list_says_who_sent_whatever_the_sender_writes(broker: redis.Redis, 
         broker.lpush("recorder.a", forged)
         queue = Queue("recorder.a", exchange="", routing_key="recorder.a", no_declare=True)
         with connection.Consumer([queue], callbacks=[lambda _body, message: taken.append(message)]):
-            connection.drain_events(timeout=10)
+            connection.drain_events(timeout=60)
         [message] = taken
         assert message.delivery_info["routing_key"] == "recorder.a"
         message.reject(requeue=True)
@@ -210,7 +210,7 @@ def test_a_node_can_not_ask_for_a_round(broker: redis.Redis, broker_url: str, li
         queue = Queue(list_, exchange="", routing_key=list_, no_declare=True)
         with connection.Consumer([queue], callbacks=[lambda _body, message: taken.append(message)]):
             while broker.llen(list_):
-                connection.drain_events(timeout=10)
+                connection.drain_events(timeout=60)
         assert [message.headers["task"] for message in taken] == [TASK_FROM_NODE]
 
 

@@ -19,7 +19,7 @@ CLAIM = "ValueError: the bug"
 # Sleeps with one setting, so that one of two cells can be cancelled while it runs.
 STAYS = (
     "import os, time\nif os.environ.get('OMP_NUM_THREADS') == '1':\n"
-    "    time.sleep(25)\nraise ValueError('the bug')\n"
+    "    time.sleep(12)\nraise ValueError('the bug')\n"
 )
 SECONDS = 120
 

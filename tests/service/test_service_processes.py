@@ -73,7 +73,7 @@ class Processes:
         self.node.close()
 
 
-def wait_for(condition: Callable[[], bool], *, seconds: float = 40.0) -> None:
+def wait_for(condition: Callable[[], bool], *, seconds: float = 90.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
@@ -182,7 +182,7 @@ def test_what_a_killed_recorder_had_taken_is_there_at_once(stage: Stage) -> None
         recorder.send_task(TASK_FROM_NODE, args=[{"number": number}], queue=QUEUE_RECORDER)
     connection = recorder.connection_for_read()
     queue = connection.SimpleQueue(QUEUE_RECORDER)
-    taken = [queue.get(timeout=5) for _ in range(2)]
+    taken = [queue.get(timeout=60) for _ in range(2)]
     assert (len(taken), stage.broker.redis.llen(QUEUE_RECORDER)) == (2, 1)
     # It dies here: it acknowledges nothing, and closes nothing.
     assert stage.broker.restore_messages() == 2

@@ -123,7 +123,7 @@ def test_from_the_form_to_the_verdict(web: Web, browser: Browser, *, scripts: bo
         expect(page.get_by_role("heading", level=1)).to_have_text("It says boom")
         for _ in range(5):
             finish(web.stage)
-        expect(page.locator(DECIDED)).to_have_text("● reproduced", timeout=20_000)
+        expect(page.locator(DECIDED)).to_have_text("● reproduced", timeout=60_000)
 
 
 MISREAD = """```python

@@ -42,7 +42,7 @@ def test_from_the_form_to_the_issue(web: Web, browser: Browser, *, scripts: bool
         page.get_by_role("button", name="Run it").click()
         expect(page.locator("#part-verdict")).to_contain_text("waiting for a node")
         answer(web)
-        expect(page.locator(DECIDED).first).to_have_text("● reproduced", timeout=20_000)
+        expect(page.locator(DECIDED).first).to_have_text("● reproduced", timeout=60_000)
         expect(page.locator("#part-verdict")).to_contain_text("none: nothing that ran is free of it")
         expect(page.locator("#maintain")).to_contain_text("For maintainers")
         page.get_by_role("searchbox", name="Search reports").fill("zebra")
@@ -69,7 +69,7 @@ def test_how_far_it_is_is_told_while_it_goes_on(web: Web, browser: Browser) -> N
         web.stage.start(first, node="n")
         web.stage.say(result(first, node="n", outcome=Outcome.COMPLETED, observation=showing("sum 5\n")))
         expect(page.locator("#news")).to_have_text(
-            re.compile(r"^1 of \d attempts have ended$"), timeout=20_000
+            re.compile(r"^1 of \d attempts have ended$"), timeout=60_000
         )
         expect(page).to_have_title(re.compile("^running"))
 
