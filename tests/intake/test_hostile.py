@@ -14,7 +14,7 @@ from app.intake.claim.claim_text import read_claim
 from app.intake.reading import Reading
 
 SCRIPT = "```python\nimport torch\nprint(1)\n```\n"
-# Each is repeated up to the limit. They provoke backtracking, nesting, and quadratic work.
+# Each is repeated tens of thousands of times. They provoke backtracking, nesting, and quadratic work.
 BAITS = [
     "a", "A.", "a.a.", "Aa ", ">", "> ", "- ", "[", "[a](", "*a ", "_a_", "`", "` ", "```\n", "~~~\n",
     "<!--", "<a ", "[a]: b\n", "\n", "x\n", "x is 1\n\n", "1", "1.", "1_", "1e", "Error ", "AError",
@@ -24,8 +24,9 @@ BAITS = [
     "gives: \n", "prints `a\n", "device='cuda ", "tensor(", "not deterministic ", "In [1]: x\n",
     "$ python a\n", "cc @a\n", "…", "é", "\\", "{", "'", "a b c d e f g = ", "Claim: \n", "#include <a>\n",
 ]  # fmt: skip
-# Processor time, since others may use the machine. The worst takes about a second.
-SECONDS = 8.0
+# Processor time, since others may use the machine. The worst takes about two seconds. Quadratic work of the
+# kind that once stopped the web takes eight for so much text.
+SECONDS = 5.0
 
 
 # One line of so many blanks stopped the web for eleven seconds.
@@ -42,9 +43,9 @@ def outcome(text: str, form: str) -> Reading | str:
 @pytest.mark.parametrize("bait", BAITS, ids=ascii)
 def test_reading_ends_soon(bait: str) -> None:
     started = time.process_time()
-    for form, size in (("report", 200_000), ("script", 60_000), ("auto", 60_000)):
+    for form, size in (("report", 60_000), ("script", 18_000), ("auto", 18_000)):
         outcome(bait * (size // len(bait.encode())) + "\n" + SCRIPT, form)
-    read_claim(bait * (400_000 // len(bait)))
+    read_claim(bait * (120_000 // len(bait)))
     assert time.process_time() - started < SECONDS
 
 

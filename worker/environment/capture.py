@@ -25,6 +25,8 @@ PROBE_PATH = "/run/samehere/probe.py"
 _environment: TypeAdapter[Environment] = TypeAdapter(Environment)
 _NO_VALUES = re.compile(rb'"report_bytes": \d+')
 _SEED = re.compile(rb'"seed": "\d+"')
+# The last part of the config.
+_PASSAGE = re.compile(rb', "passage": \[.*\](?=\}\Z)', re.DOTALL)
 _TEST = re.compile(rb', "(?:trace|fix)": "[a-z-]{2,20}"|"(?:trace|fix)": "[a-z-]{2,20}"(?:, )?')
 
 
@@ -78,8 +80,10 @@ class EnvironmentRecorder:
         harness = {path: content for path, content in job.files.items() if path.startswith("/run/samehere/")}
         # The probe captures no values, so the limit on them must not change the key.
         config = _NO_VALUES.sub(b'"report_bytes": 0', harness.get(HARNESS_CONFIG_PATH, b"{}"))
-        # No answer depends on the seed, the trace and a fixed source, and there may be any number of seeds.
-        harness[HARNESS_CONFIG_PATH] = _TEST.sub(b"", _SEED.sub(b'"seed": "0"', config))
+        # No answer depends on the seed, the trace, a fixed source and the observed points, and there may be
+        # any number of seeds and points.
+        config = _PASSAGE.sub(b"", _SEED.sub(b'"seed": "0"', config))
+        harness[HARNESS_CONFIG_PATH] = _TEST.sub(b"", config)
         variables = {name: value for name, value in job.variables.items() if name != "PYTHONHASHSEED"}
         argv = (toolchain.python_inside, PROBE_PATH)
         # Only the job's memory limit can change the answer.
