@@ -191,6 +191,8 @@ def postgres(postgres_home: Path) -> Iterator[EmbeddedPostgres]:
     server.start()
     with psycopg.connect(server.admin_url, autocommit=True) as connection:
         connection.execute("ALTER SYSTEM SET fsync = off")
+        # No database lives for long enough to be cleaned up.
+        connection.execute("ALTER SYSTEM SET autovacuum = off")
         connection.execute("SELECT pg_reload_conf()")
     template = _create_database(server, TEMPLATE, template=None)
     upgrade(template)
@@ -327,11 +329,13 @@ def toolchain(toolchains: Path) -> str:
     return names[0]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def service(session_home: Path, toolchain: str) -> Iterator[Service]:
-    """A whole service with a local node, for tests that only add to it."""
-    home = session_home / "service"
-    home.mkdir()
+    """A whole service with a local node, for tests that only add to it.
+
+    It ends with the file: even an idle one takes a second of the processor in each minute.
+    """
+    home = Path(tempfile.mkdtemp(prefix="service-", dir=session_home))
     home.chmod(0o711)
     running = start_service(home)
     yield running

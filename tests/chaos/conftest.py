@@ -1,9 +1,10 @@
-"""A toolchain that starts fast, and one service for all tests that kill its parts."""
+"""A toolchain that starts fast, and a service for tests that kill its parts."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,11 +27,14 @@ def plain_toolchains(session_home: Path) -> Path:
     return folder
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def whole(session_home: Path, plain_toolchains: Path) -> Iterator[Whole]:
-    """A service with a node. Each part that a test kills runs again when the test ends."""
-    home = session_home / "chaos"
-    home.mkdir(mode=0o711)
+    """A service with a node. Each part that a test kills runs again when the test ends.
+
+    It ends with the file: even an idle one takes a second of the processor in each minute.
+    """
+    home = Path(tempfile.mkdtemp(prefix="chaos-", dir=session_home))
+    home.chmod(0o711)
     whole = Whole(home=home, toolchains=plain_toolchains)
     whole.start()
     yield whole
