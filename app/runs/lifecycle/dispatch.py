@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
 
 import structlog
 from sqlalchemy.orm import Session
@@ -101,15 +100,7 @@ def dispatch(session: Session, broker: Broker, *, settings: ServiceSettings) -> 
     level = settings.required_level
     chosen = {
         **choose_previews(candidates, capacities, required_level=level),
-        **choose(
-            candidates,
-            capacities,
-            busy,
-            required_level=level,
-            uses=uses,
-            patience=timedelta(seconds=settings.one_card_seconds),
-            next_on_cards=_next_on_cards,
-        ),
+        **choose(candidates, capacities, busy, uses=uses, settings=settings, next_on_cards=_next_on_cards),
     }
     if not chosen:
         return 0

@@ -10,6 +10,7 @@ from heapq import heapify, heappop, heappush
 
 from app.clock import now
 from app.runs.lifecycle.capacity import NodeCapacity, use_of
+from app.settings import ServiceSettings
 from app.storage.queries.queue.queue import Candidate
 from app.targets.target import Target, target_of
 from worker.contract import AttemptKind, CardUse, Level
@@ -39,9 +40,8 @@ def choose(
     capacities: Mapping[str, NodeCapacity],
     busy: Counter[str],
     *,
-    required_level: Level,
     uses: Mapping[str, CardUse],
-    patience: timedelta,
+    settings: ServiceSettings,
     next_on_cards: MutableMapping[str, str] | None = None,
 ) -> dict[str, str]:
     """The node for each attempt that is no preview, by attempt id. A job stays on its node.
@@ -49,7 +49,7 @@ def choose(
     A canary comes first, then submitted runs, then background runs. Among those the run with the fewest
     attempts on nodes (`busy`) is next. The first attempt of a job on several cards does not wait for its
     turn: it would keep cards idle as long if it came later. That ends once a submitted attempt on one card
-    has waited for longer than `patience`.
+    has waited for `one_card_seconds` of the settings.
 
     `next_on_cards` is kept from round to round: for each node an attempt that waits until attempts of the
     other kind have ended. It comes before all others, and nobody starts on its cards meanwhile.
@@ -58,13 +58,13 @@ def choose(
     choice = _Choice(
         capacities=capacities,
         busy=busy,
-        required_level=required_level,
+        required_level=settings.required_level,
         uses=uses,
         next_on_cards={} if next_on_cards is None else next_on_cards,
         bound={candidate.job_id: candidate.node for candidate in repeats},
     )
     choice.place_next({candidate.attempt_id: candidate for candidate in repeats})
-    for candidate in _first_on_several_cards(repeats, patience):
+    for candidate in _first_on_several_cards(repeats, settings.one_card_seconds):
         choice.place(candidate)
     by_run: dict[str, deque[Candidate]] = {}
     for candidate in repeats:
@@ -83,12 +83,12 @@ def choose(
     return choice.chosen
 
 
-def _first_on_several_cards(candidates: Sequence[Candidate], patience: timedelta) -> list[Candidate]:
+def _first_on_several_cards(candidates: Sequence[Candidate], patience_seconds: float) -> list[Candidate]:
     """The first attempt of each submitted job on several cards that has not begun.
 
     None if an attempt on one card has lost its patience: it is overtaken no more.
     """
-    since = now() - patience
+    since = now() - timedelta(seconds=patience_seconds)
     first: dict[str, Candidate] = {}
     for candidate in candidates:
         if candidate.background:
