@@ -23,13 +23,12 @@ from app.api import (
     fleet,
     gate,
     maintain,
-    openapi_texts,
     operations,
     reports,
     runs,
 )
 from app.bounded.calls import set_limits, warm_up
-from app.http import problems
+from app.http import openapi_texts, problems
 from app.http.guards import Guards
 from app.http.meters import Meters
 from app.http.one_at_a_time import OneAtATime

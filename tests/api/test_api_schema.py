@@ -13,7 +13,7 @@ import pytest
 from running_web import web_of
 from stage import Stage
 
-from app.api.openapi_texts import FIELDS
+from app.http.openapi_texts import FIELDS
 from app.main import create_app
 from app.runs.rows.events import EVENT_KINDS
 from app.settings import ServiceSettings
