@@ -111,5 +111,5 @@ def describe(application: FastAPI) -> None:
 
 def summary_of(description: str) -> str:
     """The first sentence of a description, without its full stop."""
-    found = _FIRST_SENTENCE.match(description)
-    return " ".join((found[1] if found else description).split())
+    sentence = _FIRST_SENTENCE.match(description)
+    return " ".join((sentence[1] if sentence else description).split())

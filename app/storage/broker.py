@@ -224,8 +224,8 @@ class Broker:
             waiting = Counter({sender_of(name): int(self.redis.llen(name)) for name in lists})
             if self.redis.hlen(UNACKED):
                 for value in cast("list[bytes]", self.redis.hvals(UNACKED)):
-                    if found := OF_THE_RECORDER.search(value.rstrip()):
-                        waiting[sender_of(found[1].decode())] += 1
+                    if place := OF_THE_RECORDER.search(value.rstrip()):
+                        waiting[sender_of(place[1].decode())] += 1
         return +waiting
 
     def recorder_backlog(self) -> int:
