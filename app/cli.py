@@ -12,6 +12,7 @@ from app.command.groups.machine import machine
 from app.command.groups.reports import reports
 from app.command.groups.runs import runs
 from app.command.groups.service import service
+from app.command.groups.webhooks import webhook_commands
 from app.command.service.exit_status import status_of_error
 from app.command.terminal.consoles import errors, print_line
 from app.errors import SamehereError
@@ -48,7 +49,7 @@ def _options(
     """Take the options that stand before a command."""
 
 
-for group in (reports, runs, service, machine):
+for group in (reports, runs, webhook_commands, service, machine):
     application.add_typer(group)
 
 

@@ -27,6 +27,7 @@ from app.api import (
     reports,
     runs,
 )
+from app.api.doors import webhooks
 from app.bounded.calls import set_limits, warm_up
 from app.http import openapi_texts, problems
 from app.http.guards import Guards
@@ -66,7 +67,11 @@ def _routes() -> tuple[BaseRoute, ...]:
     None depends on settings, and building them takes a quarter of a second: all applications share them.
     """
     everything = APIRouter()
-    for area in (runs, bisections, bundles, comparisons, reports, explain, changes, gate, fleet, maintain):
+    areas = (
+        *(runs, bisections, bundles, comparisons, reports, explain, changes, gate, fleet, maintain),
+        webhooks,
+    )
+    for area in areas:
         everything.include_router(area.router, prefix="/api/v1", dependencies=[Depends(refuse_unknown_query)])
     everything.include_router(operations.router)
     for router in PAGE_ROUTERS:

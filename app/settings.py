@@ -242,6 +242,32 @@ class ServiceSettings(LogSettings):
         ge=0,
         description="most open runs that nobody waits for, such as those of a bulk import",
     )
+    webhooks: int = Field(default=10, ge=0, description="most webhooks of one token; 0 allows none")
+    webhook_private: bool = Field(
+        default=False,
+        description="webhooks may go to private, loopback and link-local addresses, and use plain HTTP",
+    )
+    webhook_seconds: float = Field(
+        default=15.0, gt=0, le=60, description="time limit of one try to deliver a webhook"
+    )
+    webhook_senders: int = Field(
+        default=4, ge=1, le=64, description="how many webhooks are sent to at the same time"
+    )
+    webhook_retry_seconds: float = Field(
+        default=5.0, gt=0, description="wait after the first failed try; each further wait is twice the last"
+    )
+    webhook_retry_most_seconds: float = Field(
+        default=21_600.0, gt=0, description="longest wait between two tries"
+    )
+    webhook_days: float = Field(
+        default=3.0, gt=0, description="an event that could not be delivered for so many days is given up"
+    )
+    webhook_log_days: float = Field(
+        default=30.0, gt=0, description="the log keeps a delivery so many days after it has ended"
+    )
+    webhook_rotation_hours: float = Field(
+        default=24.0, ge=0, description="how long the key before a rotation signs as well"
+    )
     import_bytes: int = Field(
         default=256 * MIB, ge=KIB, description="`samehere import-issues` refuses a larger file"
     )

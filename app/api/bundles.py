@@ -13,6 +13,7 @@ from app.http.problems import BODY, problem_responses
 from app.http.state import SessionDep, SettingsDep
 from app.runs.exchange.bundle import Bundle
 from app.runs.exchange.contribute import contribute, contributor, export
+from app.runs.exchange.envelope import MOST_SIGNATURES, PAYLOAD_TYPE
 from app.runs.run_object.document import RunDocument
 
 router = APIRouter(tags=["bundles"], route_class=CheckedRoute)
@@ -21,6 +22,29 @@ _LOCATION = {
         "description": "the address of the run",
         "schema": {"type": "string", "format": "uri-reference"},
     }
+}
+
+_ENVELOPE = {
+    "type": "object",
+    "required": ["payload", "payloadType", "signatures"],
+    "properties": {
+        "payload": {
+            "type": "string",
+            "description": "base64 of an in-toto statement whose predicate is the bundle",
+        },
+        "payloadType": {"const": PAYLOAD_TYPE},
+        "signatures": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": MOST_SIGNATURES,
+            "items": {
+                "type": "object",
+                "required": ["sig"],
+                "properties": {"keyid": {"type": "string"}, "sig": {"type": "string"}},
+            },
+        },
+    },
+    "description": "A signed bundle: an envelope (DSSE), signed by a registered key.",
 }
 
 
@@ -58,7 +82,11 @@ def get_bundle(run_id: str, session: SessionDep, _may: CanRead) -> Response:
     openapi_extra={
         "requestBody": {
             "required": True,
-            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Bundle"}}},
+            "content": {
+                "application/json": {
+                    "schema": {"anyOf": [{"$ref": "#/components/schemas/Bundle"}, _ENVELOPE]}
+                }
+            },
         }
     },
 )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.command.files.bundle_file import CONTENTS_NOTE, check_writable, write_bundle
 from app.command.files.claim_file import given_claim_text
+from app.command.files.key_file import signer_of
 from app.command.files.source import Form, Source, argument_text, read_source
 from app.command.machine_options import (
     MachineOptions,
@@ -55,6 +56,7 @@ class ReproduceOptions:
     exit_code: bool = False
     machine: MachineOptions = field(default_factory=MachineOptions)
     bundle: str | None = None
+    sign: str | None = None
 
 
 def reproduce(options: ReproduceOptions) -> int:
@@ -119,7 +121,10 @@ def _run(
     """Run it; the run at its end, as JSON data and as a document."""
     if options.server is not None:
         body = _submission(source, reading, options)
-        return run_on_server(body, server=options.server, token=options.token, bundle=options.bundle)
+        signer = signer_of(options.sign)
+        return run_on_server(
+            body, server=options.server, token=options.token, bundle=options.bundle, signer=signer
+        )
     document = _run_here(source, reading, options, settings)
     return document.model_dump(mode="json", by_alias=True), document
 
@@ -159,6 +164,11 @@ def _check(options: ReproduceOptions, settings: ServiceSettings) -> None:
             code="nothing_to_bundle",
             field="--bundle",
         )
+    if options.sign is not None and options.bundle is None:
+        raise InputError(
+            "--sign signs a bundle: give --bundle FILE too.", code="nothing_to_sign", field="--sign"
+        )
+    signer_of(options.sign)
     if options.bundle is not None:
         check_writable(options.bundle)
     check_machine_options(options.machine, file=options.file, server=options.server, command="reproduce")
@@ -206,7 +216,9 @@ def _write_local_bundle(
         ignore_needs=[NeedKind(kind) for kind in options.ignore_needs],
     )
     verdict_here = OriginVerdict(verdict=run.document.verdict, summary=run.document.summary)
-    write_bundle(name, bundle_of(run.facts, reading, run.jobs, submitted, origin=verdict_here))
+    bundle = bundle_of(run.facts, reading, run.jobs, submitted, origin=verdict_here)
+    signer = signer_of(options.sign)
+    write_bundle(name, bundle if signer is None else signer.sign(bundle))
     errors().print(
         f"{CONTENTS_NOTE} To contribute it: samehere import FILE --by NAME --server URL",
         style="dim",

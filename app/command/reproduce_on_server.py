@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.command.files.bundle_file import write_bundle
+from app.command.files.key_file import BundleSigner
 from app.command.service.answers import run_document
 from app.command.service.client import ENDED, Client
 from app.command.terminal.consoles import errors
@@ -27,11 +28,17 @@ def plan_on_server(
 
 
 def run_on_server(
-    body: Mapping[str, Any], *, server: str, token: str | None, bundle: str | None
+    body: Mapping[str, Any],
+    *,
+    server: str,
+    token: str | None,
+    bundle: str | None,
+    signer: BundleSigner | None,
 ) -> tuple[dict[str, Any], RunDocument]:
     """Submit a run and follow it; its end, as JSON data and as a document.
 
-    An interrupt here cancels the run there. `bundle` names a file for its bundle. Raises SamehereError.
+    An interrupt here cancels the run there. `bundle` names a file for its bundle, which `signer` signs.
+    Raises SamehereError.
     """
     client = Client(server, token=token)
     progress = ConsoleProgress(errors())
@@ -49,7 +56,8 @@ def run_on_server(
         except KeyboardInterrupt:
             run = _cancel(client, run_id)
     if bundle is not None:
-        write_bundle(bundle, client.bundle(run_id))
+        data = client.bundle(run_id)
+        write_bundle(bundle, data if signer is None else signer.sign(data))
     return run, run_document(run)
 
 

@@ -19,6 +19,8 @@ PARAMETERS = {
     "attempt_id": "the id of an attempt: `jobs[].attempts[].id`",
     "bisection_id": "the id of a bisection",
     "quarantine_id": "the id of a quarantine",
+    "webhook_id": "the id of a webhook",
+    "delivery_id": "the id of a delivery, which is the header `webhook-id` of its event",
     "cursor": "`next` of the page before; without it, the first page",
     "limit": "the most items of one page",
     "source_url": "only reports that were submitted with this address of the original report",

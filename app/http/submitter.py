@@ -132,3 +132,14 @@ def corrector_by_form(
     credentials = HTTPAuthorizationCredentials(scheme="Bearer", credentials=secret) if secret else None
     token = _may_submit(request, session, settings, credentials)
     return corrector(request, session, settings, credentials, token=token, report_id=report_id, secret=None)
+
+
+def _owner(settings: SettingsDep, token: CanSubmit) -> str | None:
+    if token is None and not settings.listens_on_loopback:
+        raise ForbiddenError("A webhook needs a token of its own. Ask the operator for one.", code="no_token")
+    # On loopback all callers without a token are one owner: they are on this machine.
+    return None if token is None else token.id
+
+
+# The owner of webhooks: the id of the caller's token. NULL for the callers without a token, on loopback.
+WebhookOwner = Annotated[str | None, Depends(_owner, scope="function")]

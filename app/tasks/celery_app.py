@@ -26,11 +26,13 @@ from app.storage.broker_basics import (
     TASK_DISPATCH,
     TASK_RECOVER,
     TASK_RERUN,
+    TASK_WEBHOOKS,
     TASKS,
 )
 from app.storage.session import is_busy, is_unavailable, make_engine, session_factory, wait_shortly
 from app.tasks.health import Pulse
 from app.tasks.results_lists import follow_node_keys
+from app.tasks.senders import Senders
 from worker.contract.names import QUEUE_RECORDER, TASK_FROM_NODE, sender_of
 
 log = structlog.get_logger(__name__)
@@ -48,6 +50,7 @@ class Service:
     engine: Engine
     broker: Broker
     factory: sessionmaker[Session]
+    senders: Senders
 
 
 def _record(service: Service, message: Any, *, sender: str | None) -> None:
@@ -78,12 +81,14 @@ def _postpone(problem: str) -> Reject:
 
 
 def _round(service: Service, name: str) -> None:
-    """Do one round of dispatching, reaping, reruns or the canary. The next round tries a failed step."""
+    """Do one round of dispatching, reaping, reruns, the canary or webhooks. The next one tries it again."""
     try:
         if name == TASK_DISPATCH:
             service.broker.begin_dispatch()
             with service.factory.begin() as session:
                 dispatch.dispatch(session, service.broker, settings=service.settings)
+        elif name == TASK_WEBHOOKS:
+            service.senders.wake()
         elif name == TASK_CANARY:
             canary.canary_round(service.factory, settings=service.settings)
         elif name == TASK_RERUN:
@@ -135,12 +140,14 @@ def build(settings: ServiceSettings | None = None) -> Service:
     broker = Broker(chosen)
     engine = make_engine(chosen)
     application = broker.celery
+    factory = session_factory(engine, broker)
     service = Service(
         celery=application,
         settings=chosen,
         engine=engine,
         broker=broker,
-        factory=session_factory(engine, broker),
+        factory=factory,
+        senders=Senders(factory, chosen),
     )
 
     @application.task(name=TASK_FROM_NODE, acks_late=True, bind=True, shared=False)
@@ -149,7 +156,7 @@ def build(settings: ServiceSettings | None = None) -> Service:
         source = (self.request.delivery_info or {}).get("routing_key")
         _record(service, message, sender=sender_of(str(source)))
 
-    for name in (TASK_DISPATCH, TASK_RECOVER, TASK_RERUN, TASK_CANARY):
+    for name in (TASK_DISPATCH, TASK_RECOVER, TASK_RERUN, TASK_CANARY, TASK_WEBHOOKS):
         _add_round(service, name)
 
     @application.task(name=TASK_ALIVE, shared=False)

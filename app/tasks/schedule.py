@@ -1,4 +1,4 @@
-"""Beat: asks for rounds of dispatch, of reaping, of reruns and of the canary, as often as settings say.
+"""Beat: asks for rounds of dispatch, reaping, reruns, the canary and webhooks, as often as settings say.
 
 It sends the messages of Celery's protocol 2 by kombu. Celery and our own code would only take memory here.
 """
@@ -26,6 +26,7 @@ from app.storage.broker_basics import (
     TASK_DISPATCH,
     TASK_RECOVER,
     TASK_RERUN,
+    TASK_WEBHOOKS,
     note_alive,
 )
 from worker.contract.broker.url import celery_url
@@ -43,6 +44,8 @@ def schedule(settings: ServiceSettings) -> dict[str, float]:
         TASK_RECOVER: settings.sweep_seconds,
         TASK_RERUN: settings.rerun_seconds,
     }
+    if settings.webhooks:
+        every[TASK_WEBHOOKS] = settings.sweep_seconds
     if settings.canary_seconds:
         every[TASK_CANARY] = min(settings.canary_seconds, settings.rerun_seconds)
     return every

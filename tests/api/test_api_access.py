@@ -85,6 +85,15 @@ SUBMIT = {
     ("POST", "/api/v1/runs/{run_id}/cancel"),
     ("POST", "/api/v1/reports/{report_id}/runs"),
     ("POST", "/api/v1/bundles"),
+    # Webhooks are seen by their owner alone.
+    ("POST", "/api/v1/webhooks"),
+    ("GET", "/api/v1/webhooks"),
+    ("GET", "/api/v1/webhooks/{webhook_id}"),
+    ("DELETE", "/api/v1/webhooks/{webhook_id}"),
+    ("POST", "/api/v1/webhooks/{webhook_id}/rotate"),
+    ("POST", "/api/v1/webhooks/{webhook_id}/ping"),
+    ("GET", "/api/v1/webhooks/{webhook_id}/deliveries"),
+    ("POST", "/api/v1/webhooks/{webhook_id}/deliveries/{delivery_id}/resend"),
     # Only by the submitter of the report, a maintainer, and whoever holds its withdraw secret.
     ("PUT", "/api/v1/reports/{report_id}/claim"),
 }
@@ -128,6 +137,8 @@ def status(web: Web, method: str, path: str, headers: dict[str, str]) -> int:
         "comparison_id",
         "bisection_id",
         "quarantine_id",
+        "webhook_id",
+        "delivery_id",
         "secret",
     ):
         address = address.replace(f"{{{name}}}", new_id())

@@ -106,6 +106,10 @@ Server = Annotated[
 OtherServer = Annotated[
     str | None, typer.Option("--server", metavar="URL", help="A service; default: the one of this machine.")
 ]
+Sign = Annotated[
+    str | None,
+    typer.Option(metavar="KEY", help="Sign the bundle with this private key (`node-key create --signing`)."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 

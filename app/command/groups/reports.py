@@ -19,6 +19,7 @@ from app.command.groups.options import (
     Memory,
     Server,
     ServiceToken,
+    Sign,
     Wall,
     form_of,
     isolation_of,
@@ -86,6 +87,7 @@ def reproduce(
     wall: Wall = None,
     memory: Memory = None,
     bundle: BundleFile = None,
+    sign: Sign = None,
     json: Json = False,
 ) -> None:
     """Run the script of a report in a sandbox, on several targets, several times, and print the answer.
@@ -119,6 +121,7 @@ def reproduce(
         exit_code=exit_code,
         machine=MachineOptions(isolation=isolation_of(isolation), wall_seconds=wall, memory_mib=memory),
         bundle=bundle,
+        sign=sign,
     )
     raise typer.Exit(run(options))
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from app.command.groups.options import GROUP_SETTINGS, Json, OtherServer, ServiceToken
+from app.command.groups.options import GROUP_SETTINGS, Json, OtherServer, ServiceToken, Sign
 
 runs = typer.Typer(**GROUP_SETTINGS)
 
@@ -116,13 +116,14 @@ def export(
         str | None,
         typer.Option("--out", "-o", metavar="FILE", help="The file to write; default: standard output."),
     ] = None,
+    sign: Sign = None,
     server: OtherServer = None,
     token: ServiceToken = None,
 ) -> None:
     """Write a run of a service as a bundle: one file with the report, all attempts and all environments."""
     from app.command import bundles
 
-    raise typer.Exit(bundles.export(run, out=out, server=server, token=token))
+    raise typer.Exit(bundles.export(run, out=out, sign=sign, server=server, token=token))
 
 
 @runs.command(
@@ -238,3 +239,27 @@ def gate(
     from app.command.agents.gate import ask_gate
 
     raise typer.Exit(ask_gate(issues or [], file=file, run=run, server=server, token=token, as_json=json))
+
+
+@runs.command(
+    "workflow-summary",
+    epilog="Example: samehere workflow-summary run.json --bundle bundle.json",
+    short_help="Write a run as outputs and summary of a workflow's step.",
+)
+def workflow_summary(
+    file: Annotated[
+        str,
+        typer.Argument(metavar="FILE", help="The output of `reproduce --json`.", show_default=False),
+    ],
+    *,
+    bundle: Annotated[
+        str | None, typer.Option(metavar="FILE", help="The bundle, named as an output if it exists.")
+    ] = None,
+) -> None:
+    """Write a run into the files GITHUB_OUTPUT and GITHUB_STEP_SUMMARY of a step of GitHub Actions.
+
+    The Action of this repository calls it. Nothing of a report, a script or its output is written.
+    """
+    from app.command.doors.workflow import write_summary
+
+    write_summary(file, bundle=bundle)

@@ -15,6 +15,7 @@ tokens = typer.Typer(help="Tokens of the service's API.", **GROUP_SETTINGS)
 service.add_typer(tokens, name="token")
 node_keys = typer.Typer(help="Keys with which nodes reach the broker.", **GROUP_SETTINGS)
 service.add_typer(node_keys, name="node-key")
+Signing = Annotated[bool, typer.Option("--signing", help="The signing keys instead.")]
 NodeName = Annotated[str, typer.Argument(metavar="NAME", help="The node's name, as in SAMEHERE_NODE_NAME.")]
 
 
@@ -157,24 +158,59 @@ def revoke_token(
 
 
 @node_keys.command("create", epilog="Example: samehere node-key create lab-h100 > secrets/lab-h100")
-def create_node_key(node: NodeName, *, json: Json = False) -> None:
-    """Make the key of one node. It is printed once, and stored as a digest only, in the broker."""
+def create_node_key(
+    node: NodeName,
+    *,
+    signing: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Make its signing key instead; the private half goes into this new file.",
+        ),
+    ] = None,
+    public: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Register a signing key from elsewhere, by its public half in PEM."
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Make the key of one node. It is printed once, and stored as a digest only, in the broker.
+
+    A signing key is another one: whoever holds it vouches for the bundles that it signs.
+    """
+    if signing is not None or public is not None:
+        from app.command.doors.signing import create
+
+        create(node, private_file=signing, public_file=public, as_json=json)
+        return
     from app.command import node_keys as command
 
     command.create(node, as_json=json)
 
 
 @node_keys.command("list", epilog="Example: samehere node-key list")
-def list_node_keys(*, json: Json = False) -> None:
+def list_node_keys(*, signing: Signing = False, json: Json = False) -> None:
     """Show the nodes that have a key."""
+    if signing:
+        from app.command.doors.signing import show_all
+
+        show_all(as_json=json)
+        return
     from app.command import node_keys as command
 
     command.show_all(as_json=json)
 
 
 @node_keys.command("revoke", epilog="Example: samehere node-key revoke lab-h100")
-def revoke_node_key(node: NodeName) -> None:
+def revoke_node_key(node: NodeName, *, signing: Signing = False) -> None:
     """Make the key of a node invalid, and end its connections."""
+    if signing:
+        from app.command.doors.signing import revoke
+
+        revoke(node)
+        return
     from app.command import node_keys as command
 
     command.revoke(node)

@@ -174,6 +174,15 @@ class Client:
             self._require_success(self._request("POST", f"/bisections/{_id(bisection_id)}/cancel", body={}))
         )
 
+    def get(self, path: str) -> dict[str, Any]:
+        """An object of the service, by its path."""
+        return self._object(self._insist("GET", path))
+
+    def change(self, method: str, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Change something on the service, without retries; the answer, empty if it has no body."""
+        answer = self._require_success(self._request(method, path, body=body))
+        return self._object(answer) if answer.body else {}
+
     def cancel(self, run_id: str) -> None:
         """Cancel a run."""
         self._require_success(self._request("POST", f"/runs/{_id(run_id)}/cancel", body={}))

@@ -101,6 +101,13 @@ def _headline(document: RunDocument) -> Text:
             "it does not decide the report's current verdict.",
             "bold",
         )
+        signer = document.contributed.signed_by
+        text.append(
+            "\nNobody vouches for it: its bundle is not signed."
+            if signer is None
+            else f"\nSigned by {one_line(signer.name, most=SEEN_CHARACTERS)} (key {signer.key[:16]}).",
+            "bold",
+        )
     if document.report.title:
         text.append(f"\n{one_line(document.report.title, most=SEEN_CHARACTERS)}", "dim")
     return text

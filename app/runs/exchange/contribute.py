@@ -19,7 +19,8 @@ from app.runs.exchange.bundle import (
     bundle_of,
 )
 from app.runs.exchange.bundle_rows import check_scripts, find_report, store_jobs, store_submitted
-from app.runs.exchange.read_bundle import NO_LIMITS, BundleLimits, read_evidence
+from app.runs.exchange.envelope import Signer, envelope_in, find_signer
+from app.runs.exchange.read_bundle import NO_LIMITS, BundleLimits, Evidence, read_evidence
 from app.runs.lifecycle.finish import store_end
 from app.runs.rows.by_id import get_report, get_run
 from app.runs.rows.events import emit
@@ -40,6 +41,7 @@ from app.settings import ServiceSettings
 from app.states import OPEN_STATES
 from app.storage.models import ReportRow, RunRow
 from app.storage.queries import runs as queries
+from app.storage.queries.signing_keys import valid_keys
 from worker.contract.text import storable_text
 
 NAME_CHARACTERS = 100
@@ -113,7 +115,13 @@ def contribute(
     The report is the named one, else one with the same text or address, else a new one.
     Raises InputError for a bundle that can't be used, NotFoundError, ConflictError for a withdrawn report.
     """
-    evidence = read_evidence(data, limits=BundleLimits.of(settings))
+    envelope = envelope_in(data)
+    signer = None if envelope is None else find_signer(envelope, valid_keys(session))
+    evidence = read_evidence(
+        data if envelope is None else envelope.payload,
+        limits=BundleLimits.of(settings),
+        signed=envelope is not None,
+    )
     bundle, digest = evidence.bundle, evidence.digest
     if not any(attempt.result is not None for job in bundle.jobs for attempt in job.attempts):
         raise InputError(
@@ -133,6 +141,7 @@ def contribute(
     )
     stored_run = queries.run_with_evidence(session, digest) or _own_run(session, bundle, digest)
     if stored_run is not None:
+        _note_signer(stored_run, signer)
         return ContributeResult(document=document_of(session, stored_run), created=False)
     report = _report(session, bundle, own_reading, report_id=report_id)
     reading = own_reading if report is None else reading_of(session, report)
@@ -140,8 +149,18 @@ def contribute(
     if report is None:
         report = store_submitted(session, bundle, reading)
     return ContributeResult(
-        document=_store(session, bundle, report, digest=digest, by=by, settings=settings), created=True
+        document=_store(session, evidence, report, by=by, signer=signer, settings=settings), created=True
     )
+
+
+def _signed_by(signer: Signer | None) -> dict[str, Any]:
+    return {} if signer is None else {"signed_by": {"name": signer.name, "key": signer.key_id}}
+
+
+def _note_signer(run: RunRow, signer: Signer | None) -> None:
+    """Note who signed a run that was contributed before without a signature."""
+    if signer is not None and run.contributed_by is not None and "signed_by" not in (run.made_by or {}):
+        run.made_by = {**(run.made_by or {}), **_signed_by(signer)}
 
 
 def _own_run(session: Session, bundle: Bundle, digest: str) -> RunRow | None:
@@ -166,8 +185,15 @@ def _report(session: Session, bundle: Bundle, reading: Reading, *, report_id: st
 
 
 def _store(
-    session: Session, bundle: Bundle, report: ReportRow, *, digest: str, by: str, settings: ServiceSettings
+    session: Session,
+    evidence: Evidence,
+    report: ReportRow,
+    *,
+    by: str,
+    signer: Signer | None,
+    settings: ServiceSettings,
 ) -> RunDocument:
+    bundle = evidence.bundle
     moment, preset = now(), bundle.run.plan.preset
     made_by = {
         "nodes": sorted(
@@ -175,6 +201,7 @@ def _store(
         ),
         "samehere": bundle.made_by.samehere,
         "ran_at": bundle.run.created_at.isoformat(),
+        **_signed_by(signer),
     }
     run = RunRow(
         id=new_id(),
@@ -187,7 +214,7 @@ def _store(
         last_event=0,
         summary="",
         contributed_by=by,
-        evidence_digest=digest,
+        evidence_digest=evidence.digest,
         made_by=to_storable(made_by),
         created_at=moment,
         finished_at=moment,

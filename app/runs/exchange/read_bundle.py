@@ -30,6 +30,7 @@ from app.runs.exchange.bundle import (
     OriginVerdict,
     evidence_digest,
 )
+from app.runs.exchange.statement import PREDICATE_TYPE, STATEMENT_TYPE, subject_of
 from app.runs.run_object.digests import with_digests
 from app.runs.run_object.storable import json_digest, to_storable
 from app.settings import ServiceSettings
@@ -77,33 +78,38 @@ class Evidence:
     digest: str
 
 
-def read_evidence(data: bytes, *, limits: BundleLimits) -> Evidence:
+def read_evidence(data: bytes, *, limits: BundleLimits, signed: bool = False) -> Evidence:
     """Read a bundle in a process with limits of time and memory, because checking a bad one takes long.
+
+    `signed`: the data is the statement of an envelope whose signature was verified.
 
     Raises InputError for a bad bundle, UnavailableError if too many calls wait.
     """
     try:
-        return call_within_limits(_evidence, data, limits=limits)
+        return call_within_limits(_evidence, data, limits=limits, signed=signed)
     except OverLimitError as error:
         raise _bundle_error(
             f"Reading this bundle was stopped. {error.message} Make one with fewer targets.", "reading_limit"
         ) from error
 
 
-def _evidence(data: bytes, *, limits: BundleLimits) -> Evidence:
-    bundle = read_bundle(data, limits=limits)
+def _evidence(data: bytes, *, limits: BundleLimits, signed: bool) -> Evidence:
+    bundle = read_bundle(data, limits=limits, signed=signed)
     return Evidence(bundle, evidence_digest(bundle))
 
 
-def read_bundle(data: bytes, *, limits: BundleLimits) -> Bundle:
-    """Read the bundle in a file. Raises InputError for a bad bundle; its message says what to do."""
+def read_bundle(data: bytes, *, limits: BundleLimits, signed: bool = False) -> Bundle:
+    """Read the bundle in a file, or in the statement of an envelope.
+
+    Raises InputError for a bad bundle; its message says what to do.
+    """
     if len(data) > limits.bundle_bytes:
         raise TooLargeError(
             f"This bundle is larger than {limits.bundle_bytes} bytes. Make one with fewer targets, or set"
             " SAMEHERE_BUNDLE_BYTES.",
             field="bundle",
         )
-    raw = _object(data)
+    raw = _bundle_in(_object(data)) if signed else _object(data)
     if raw.get("format") != FORMAT:
         raise _bundle_error(
             "This is no bundle. Make one with `samehere reproduce FILE --bundle OUT` or"
@@ -134,6 +140,20 @@ def read_bundle(data: bytes, *, limits: BundleLimits) -> Bundle:
 
 def _bundle_error(message: str, code: str) -> InputError:
     return InputError(message, code=code, field="bundle")
+
+
+def _bundle_in(statement: dict[str, Any]) -> dict[str, Any]:
+    """The bundle that a statement is about, which is its predicate."""
+    if statement.get("_type") != STATEMENT_TYPE or statement.get("predicateType") != PREDICATE_TYPE:
+        raise _bundle_error(
+            f"This envelope holds another kind of statement than {PREDICATE_TYPE}.", "other_statement"
+        )
+    bundle = statement.get("predicate")
+    if not isinstance(bundle, dict) or statement.get("subject") != subject_of(bundle):
+        raise _bundle_error(
+            "The subject of this statement is not its bundle. Sign it again.", "other_subject"
+        )
+    return bundle
 
 
 def _object(data: bytes) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from app.clock import now
 from app.errors import ConflictError
 from app.runs.rows.by_id import get_run
 from app.runs.rows.events import emit
+from app.runs.webhooks.news import announce_end
 from app.states import HELD_ATTEMPT_STATES, OPEN_STATES, UNSTARTED_ATTEMPT_STATES
 from app.storage.outbox import outbox
 from app.storage.queries import runs as queries
@@ -40,4 +41,5 @@ def cancel_run(session: Session, run_id: str) -> None:
     run.state = "cancelled"
     run.finished_at = now()
     emit(session, run, "run.cancelled")
+    announce_end(session, run, None)
     outbox(session).wake_dispatcher()

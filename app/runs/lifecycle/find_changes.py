@@ -37,20 +37,23 @@ from worker.contract import AttemptKind, Environment
 log = structlog.get_logger(__name__)
 
 
-def find_changes(session: Session, run: RunRow, judged: JudgedRun) -> None:
-    """Store the changes that a run shows. The rows of the run and its report must be locked and flushed."""
+def find_changes(session: Session, run: RunRow, judged: JudgedRun) -> list[ChangeRow]:
+    """Store the changes that a run shows, and return them.
+
+    The rows of the run and its report must be locked and flushed.
+    """
     jobs = [
         job
         for job in run_queries.jobs_of_run(session, run.id)
         if job.verdict is not None and job.verdict not in INCONCLUSIVE
     ]
     if run.contributed_by is not None or not jobs:
-        return
+        return []
     known = queries.judged_jobs(
         session, run.report_id, scripts={job.script_digest for job in jobs}, without=INCONCLUSIVE
     )
     if len(known) == len(jobs) == 1:
-        return
+        return []
     comparison = _Comparison(
         session=session,
         run=run,
@@ -60,8 +63,11 @@ def find_changes(session: Session, run: RunRow, judged: JudgedRun) -> None:
         ),
         judgements={cell.job_id: cell.judgement for cell in judged.cells if cell.judgement is not None},
     )
-    for place, (before, after) in enumerate(comparison.pairs(known)):
+    rows = [
         _store_change(comparison, before, after, place=place)
+        for place, (before, after) in enumerate(comparison.pairs(known))
+    ]
+    return [row for row in rows if row is not None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,22 +194,22 @@ def _cell(job: JobRow) -> tuple[str, str]:
     return job.script_digest, target_of(job).label()
 
 
-def _store_change(comparison: _Comparison, before: JobRow, after: JobRow, *, place: int) -> None:
+def _store_change(comparison: _Comparison, before: JobRow, after: JobRow, *, place: int) -> ChangeRow | None:
     """Store what changed between two jobs.
 
     A change that is stored between their targets and still holds is skipped.
     """
     session, run = comparison.session, comparison.run
     if before.verdict is None or after.verdict is None or agree(before.verdict, after.verdict):
-        return
+        return None
     sides = comparison.side(before), comparison.side(after)
     change = change_of(*sides, imported=comparison.imports_of(after.script_digest))
     if change is None:
-        return
+        return None
     pair = {"script": after.script_digest, "target": sides[1].label, "before_target": sides[0].label}
     last = queries.newest_of_pair(session, run.report_id, **pair)
     if last is not None and before.target != after.target and _is_known(last, change, sides):
-        return
+        return None
     row = _row(
         run,
         before,
@@ -218,6 +224,7 @@ def _store_change(comparison: _Comparison, before: JobRow, after: JobRow, *, pla
     session.flush()
     emit(session, run, "change.found", change=row.id)
     log.info("change_found", change=row.id, kind=row.kind)
+    return row
 
 
 def _is_known(last: ChangeRow, change: Change, sides: Sequence[Side]) -> bool:

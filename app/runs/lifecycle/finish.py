@@ -21,6 +21,7 @@ from app.runs.rows.facts import judge_stored, report_of_run, with_maintainer_act
 from app.runs.rows.search_index import index_run
 from app.runs.run_object.assemble import JudgedRun
 from app.runs.run_object.document import RunDocument
+from app.runs.webhooks.news import announce_end, announce_toolchain
 from app.states import OPEN_STATES
 from app.storage.models import JobRow, RunRow
 from app.storage.queries import runs as queries
@@ -58,8 +59,10 @@ def store_end(session: Session, run: RunRow, judged: JudgedRun) -> RunDocument:
     store_comparisons(session, judged.comparisons)
     if run.contributed_by is None:
         store_report_verdict(session, run.report_id, judged)
-        find_changes(session, run, judged)
+        changes = find_changes(session, run, judged)
+        announce_toolchain(session, report_of_run(session, run), run, changes)
     emit(session, run, "run.finished" if run.state == "finished" else "run.cancelled")
+    announce_end(session, run, judged.document)
     index_run(session, report_of_run(session, run), judged.document)
     session.flush()
     # This must come last: any later write would make the cached object stale.

@@ -17,6 +17,7 @@ from app.runs.rows.document_cache import cached_document
 from app.runs.rows.facts import document_of, job_facts, reading_of, repeat_plan_of, results_by_attempt
 from app.runs.run_object.assemble import JudgedRun, judge_cell
 from app.runs.run_object.document import RunDocument
+from app.runs.webhooks.news import announce_verdict
 from app.storage.models import JobRow, ReportRow, RunRow
 from app.storage.queries import runs as run_queries
 from app.storage.queries.reports import report_verdict as queries
@@ -55,6 +56,9 @@ def store_report_verdict(session: Session, report_id: str, judged: JudgedRun | N
     scope = None
     if run is not None and run.verdict is Verdict.NOT_REPRODUCED:
         scope = _scope(session, report, run, jobs, judged)
+    # A first verdict is no change: the end of its run says it.
+    if report.overruled is None and (report.verdict is not None or len(runs) > 1):
+        announce_verdict(session, report, before=report.verdict, after=current.verdict)
     report.verdict = current.verdict
     report.attention = (
         None

@@ -11,6 +11,7 @@ from app.judging.judgement import Verdict
 from app.runs.lifecycle.report_verdict import store_report_verdict
 from app.runs.rows.acts import store_act
 from app.runs.rows.by_id import get_report, get_run
+from app.runs.webhooks.news import announce_verdict
 from app.storage.models import ReportRow, RunRow
 
 Overrulable = Literal["run", "report"]
@@ -36,22 +37,20 @@ def take_back_run(session: Session, run_id: str, *, reason: str, who: str) -> No
 
 def overrule_report(session: Session, report_id: str, verdict: Verdict, *, reason: str, who: str) -> None:
     """Overrule the verdict of a report. Raises NotFoundError, InputError."""
-    _overrule(
-        session,
-        "report",
-        get_report(session, report_id, lock=True),
-        verdict,
-        measured=None,
-        reason=reason,
-        who=who,
-    )
+    report = get_report(session, report_id, lock=True)
+    before = report.overruled or report.verdict
+    _overrule(session, "report", report, verdict, measured=None, reason=reason, who=who)
     store_report_verdict(session, report_id)
+    announce_verdict(session, report, before=before, after=verdict)
 
 
 def take_back_report(session: Session, report_id: str, *, reason: str, who: str) -> None:
     """Take back the overruling of a report. Raises NotFoundError, ConflictError, InputError."""
-    _take_back(session, "report", get_report(session, report_id, lock=True), reason=reason, who=who)
+    report = get_report(session, report_id, lock=True)
+    before = report.overruled
+    _take_back(session, "report", report, reason=reason, who=who)
     store_report_verdict(session, report_id)
+    announce_verdict(session, report, before=before, after=report.verdict)
 
 
 def _overrule(

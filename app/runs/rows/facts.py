@@ -103,6 +103,7 @@ def _contributed_part(run: RunRow) -> ContributedPart | None:
             "nodes": sorted(own_names.intersection(made_by.get("nodes", ()))),
             "samehere": "" if version is None else version.public,
             "ran_at": made_by.get("ran_at"),
+            "signed_by": made_by.get("signed_by"),
         }
     )
 

@@ -277,10 +277,20 @@ class ComparisonPart(Part):
     first_difference: dict[str, Any] = Field(default_factory=dict)
 
 
+class SignerPart(Part):
+    """The holder of a registered key, who signed the bundle of a run and so vouches for it."""
+
+    name: str
+    # The SHA-256 of the public key, in hexadecimal.
+    key: str
+
+
 class ContributedPart(Part):
     """Set for a contributed run: by whom, and the nodes' public names and the time as its bundle says."""
 
     by: str
+    # Null if its bundle was not signed: then nobody vouches for it.
+    signed_by: SignerPart | None = None
     nodes: list[str] = Field(default_factory=list)
     samehere: str = ""
     ran_at: datetime | None = None

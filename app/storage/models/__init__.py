@@ -17,9 +17,12 @@ from app.storage.models.report_search import ReportCellRow, ReportSearchRow
 from app.storage.models.run import RunRow
 from app.storage.models.run_document import RunDocumentRow
 from app.storage.models.script import ScriptRow
+from app.storage.models.signing_key import SigningKeyRow
 from app.storage.models.tally import TallyRow as TallyRow
 from app.storage.models.token import TokenRow
 from app.storage.models.toolchain import ToolchainRow
+from app.storage.models.webhook import WebhookRow
+from app.storage.models.webhook_delivery import WebhookDeliveryRow
 
 __all__ = [
     "ActRow",
@@ -40,6 +43,9 @@ __all__ = [
     "RunDocumentRow",
     "RunRow",
     "ScriptRow",
+    "SigningKeyRow",
     "TokenRow",
     "ToolchainRow",
+    "WebhookDeliveryRow",
+    "WebhookRow",
 ]

@@ -106,7 +106,10 @@ def _parts(
     if run.contributed is not None:
         yield (
             "the contributor",
-            lambda: "This run was contributed from another machine. It was judged here from its attempts.",
+            lambda: (
+                "This run was contributed from another machine. It was judged here from its attempts. "
+                + wording.signer_words(run)
+            ),
         )
     yield "what was fixed", lambda: _correction(run)
     yield "the contrast", lambda: _contrast(run)

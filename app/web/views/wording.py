@@ -32,6 +32,14 @@ def _has_run(run: RunDocument) -> bool:
     return any(job.verdict is Verdict.OBSERVED for job in run.jobs)
 
 
+def signer_words(run: RunDocument) -> str:
+    """Whether somebody vouches for a contributed run. Its name is on the page, escaped."""
+    signer = None if run.contributed is None else run.contributed.signed_by
+    if signer is None:
+        return "Its bundle is not signed: nobody vouches for it."
+    return f"Its bundle is signed by the registered key {signer.key[:16]}."
+
+
 def cause_test_words(run: RunDocument) -> str:
     """The target whose setting showed the cause. Empty if no cell of its own did."""
     return f"The target that shows this cause: {run.cause_test}" if run.cause_test else ""

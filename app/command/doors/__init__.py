@@ -1,0 +1,1 @@
+"""Commands about doors to the outside: webhooks, signatures and workflows."""

@@ -1,0 +1,104 @@
+"""`samehere workflow-summary`: a run as the outputs and the summary of a step of GitHub Actions.
+
+They hold nothing of a report, a script or its output: other steps may read them, and GitHub shows them.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import re
+import secrets
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from app.command.files.source import display_name, read_bytes
+from app.command.terminal.consoles import print_line
+from app.errors import InputError, SetupError, TooLargeError
+from app.runs.run_object.document import RunDocument
+
+_MOST_BYTES = 64 * 1024 * 1024
+_MARKS = re.compile(r"([\\`*_{}\[\]()#+\-!|~@:/.])")
+MOST_CELLS = 100
+
+
+def write_summary(run_file: str, *, bundle: str | None) -> None:
+    """Write the outputs and the summary into the files of the runner. Raises SamehereError."""
+    run = _read(run_file)
+    outputs = {
+        "verdict": run.verdict or "",
+        "seen": "true" if run.seen else "false",
+        "defect": run.defect.value,
+        "summary": " ".join(run.summary.split()),
+        "run": str(Path(run_file).resolve()),
+        "bundle": str(Path(bundle).resolve()) if bundle is not None and Path(bundle).exists() else "",
+    }
+    _append("GITHUB_OUTPUT", "".join(_output(name, value) for name, value in outputs.items()))
+    _append("GITHUB_STEP_SUMMARY", "\n".join(_summary(run)) + "\n")
+    print_line(f"{outputs['verdict']}: {outputs['summary']}")
+
+
+def _read(file: str) -> RunDocument:
+    data = read_bytes(file, _MOST_BYTES)
+    if len(data) > _MOST_BYTES:
+        raise TooLargeError(f"{display_name(file)} is larger than {_MOST_BYTES} bytes.", field="file")
+    try:
+        return RunDocument.model_validate(json.loads(data))
+    except (ValueError, ValidationError, RecursionError) as error:
+        raise InputError(
+            f"{display_name(file)} is no run: give the output of `samehere reproduce --json`.",
+            code="not_a_run",
+            field="file",
+        ) from error
+
+
+def _append(variable: str, text: str) -> None:
+    """Add a text to the file that a variable of the runner names."""
+    name = os.environ.get(variable)
+    if not name:
+        raise SetupError(f"{variable} is not set: this command is for a step of GitHub Actions.")
+    try:
+        with Path(name).open("a", encoding="utf-8") as opened:
+            opened.write(text)
+    except OSError as error:
+        raise SetupError(f"The file of {variable} can't be written: {error.strerror}.") from error
+
+
+def _output(name: str, value: str) -> str:
+    """One output. Nobody can guess the line that ends it, so no value sets another output."""
+    end = f"end_{secrets.token_hex(16)}"
+    return f"{name}<<{end}\n{value}\n{end}\n"
+
+
+def _summary(run: RunDocument) -> Iterator[str]:
+    yield f"### samehere: {plain((run.verdict or 'no verdict').replace('_', ' '))}"
+    yield ""
+    yield plain(run.summary)
+    yield ""
+    for ask in run.ask:
+        yield f"- {plain(ask.text)}"
+    if run.jobs:
+        yield from _cells(run)
+    yield ""
+    facts: Mapping[str, str | None] = {"Defect": run.defect.value, "Cause": run.cause, "Newest": run.newest}
+    yield " · ".join(f"{name}: {plain(value)}" for name, value in facts.items() if value)
+
+
+def _cells(run: RunDocument) -> Iterator[str]:
+    yield ""
+    yield "| target | verdict | seen |"
+    yield "|---|---|---|"
+    for job in run.jobs[:MOST_CELLS]:
+        verdict = plain((job.verdict or job.state).replace("_", " "))
+        yield f"| {plain(job.target.label)} | {verdict} | {job.matched} of {job.of} |"
+    if len(run.jobs) > MOST_CELLS:
+        yield f"| {len(run.jobs) - MOST_CELLS} more | | |"
+
+
+def plain(text: str) -> str:
+    """A text on one line that Markdown and HTML show as it is: no link, no mention, no image."""
+    line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+    return _MARKS.sub(r"\\\1", html.escape(line, quote=False))

@@ -1,0 +1,1 @@
+"""Webhooks: news that the service sends to an address of a submitter."""

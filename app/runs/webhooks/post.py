@@ -1,0 +1,216 @@
+"""Sends one request to a webhook: to a checked address, within one deadline, and never further.
+
+Redirects are not followed, proxies of the environment are not used, and nothing of an answer is kept but its
+status.
+"""
+
+from __future__ import annotations
+
+import ssl
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import httpcore2
+
+from app.clock import now
+from app.runs.webhooks.address import PrivateAddressError, UnknownNameError, checked_addresses
+
+# More of an answer is not read: the connection is closed instead.
+ANSWER_BYTES = 16 * 1024
+Problem = Literal[
+    "status",
+    "redirect",
+    "gone",
+    "private_address",
+    "unknown_name",
+    "certificate",
+    "no_connection",
+    "too_slow",
+    "bad_answer",
+]
+# The receiver as a whole is away or overloaded: other events would fare no better.
+AWAY: frozenset[Problem] = frozenset(
+    {"private_address", "unknown_name", "certificate", "no_connection", "too_slow", "bad_answer"}
+)
+OVERLOADED = frozenset({429, 502, 503, 504})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The end of one try. `problem` is None if the receiver took the event.
+
+    `retry_after` are the seconds that the receiver wants us to wait.
+    """
+
+    status: int | None
+    problem: Problem | None
+    seconds: float
+    retry_after: float | None = None
+
+    @property
+    def is_away(self) -> bool:
+        """Whether the next event would fail as well."""
+        return self.problem in AWAY or self.status in OVERLOADED
+
+
+class Post:
+    """Sends requests one after the other, over one connection where the receiver allows it."""
+
+    def __init__(self, *, seconds: float, private: bool) -> None:
+        self._seconds = seconds
+        self._deadline = _Deadline()
+        backend = _CheckedBackend(self._deadline, private=private)
+        self._pool = httpcore2.ConnectionPool(max_connections=1, retries=0, network_backend=backend)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self._pool.close()
+
+    def send(self, url: str, headers: Mapping[str, str], body: bytes) -> Outcome:
+        """Send one event. It takes at most `seconds`, the resolution of the name not counted."""
+        began = time.monotonic()
+        self._deadline.start(self._seconds)
+        status: int | None = None
+        wait: float | None = None
+        try:
+            with self._pool.stream("POST", url, headers=[*headers.items()], content=body) as response:
+                status = response.status
+                wait = _retry_after(response.headers)
+                # The status is the answer. A body that fails changes nothing.
+                with suppress(httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError):
+                    _drain(response)
+            problem = _problem_of_status(status)
+        except Exception as error:
+            problem = _problem_of(error)
+            if problem is None:
+                raise
+        return Outcome(
+            status=status, problem=problem, seconds=round(time.monotonic() - began, 3), retry_after=wait
+        )
+
+
+def _drain(response: httpcore2.Response) -> None:
+    """Read a short body, so that the connection can be used again."""
+    size = 0
+    for part in response.iter_stream():
+        size += len(part)
+        if size > ANSWER_BYTES:
+            return
+
+
+def _problem_of_status(status: int) -> Problem | None:
+    if 200 <= status < 300:
+        return None
+    if 300 <= status < 400:
+        return "redirect"
+    return "gone" if status == 410 else "status"
+
+
+def _problem_of(error: Exception) -> Problem | None:
+    """The problem behind an error of the connection. None for an error of ours."""
+    if isinstance(error, PrivateAddressError):
+        return "private_address"
+    if isinstance(error, UnknownNameError):
+        return "unknown_name"
+    if isinstance(error, httpcore2.TimeoutException):
+        return "too_slow"
+    if isinstance(error, httpcore2.NetworkError):
+        causes = (error.__cause__, error.__context__)
+        return "certificate" if any(isinstance(cause, ssl.SSLError) for cause in causes) else "no_connection"
+    return "bad_answer" if isinstance(error, httpcore2.ProtocolError) else None
+
+
+def _retry_after(headers: Iterable[tuple[bytes, bytes]]) -> float | None:
+    """The seconds of `Retry-After`, as a number or as a date. None without one that can be read."""
+    value = next((value for name, value in headers if name.lower() == b"retry-after"), b"").decode("latin-1")
+    if value.isascii() and value.isdigit() and len(value) < 10:
+        return float(value)
+    try:
+        moment: datetime = parsedate_to_datetime(value)
+        return max(0.0, (moment - now()).total_seconds())
+    except (TypeError, ValueError):
+        return None
+
+
+class _Deadline:
+    """One moment for all parts of a request."""
+
+    def __init__(self) -> None:
+        self._end = 0.0
+
+    def start(self, seconds: float) -> None:
+        """Begin a request."""
+        self._end = time.monotonic() + seconds
+
+    def left(self) -> float:
+        """The seconds that are left. Raises ReadTimeout if there are none."""
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise httpcore2.ReadTimeout("the deadline is over")
+        return left
+
+
+class _CheckedBackend(httpcore2.NetworkBackend):
+    """Connects to addresses that were checked. TLS and the header `Host` keep the name."""
+
+    def __init__(self, deadline: _Deadline, *, private: bool) -> None:
+        self._deadline, self._private = deadline, private
+        self._backend = httpcore2.SyncBackend()
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ARG002  # the deadline counts
+        local_address: str | None = None,  # noqa: ARG002  # never given
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.NetworkStream:
+        problem: Exception = PrivateAddressError(host)
+        for address in checked_addresses(host, port, private=self._private):
+            try:
+                stream = self._backend.connect_tcp(
+                    address, port, timeout=self._deadline.left(), socket_options=socket_options
+                )
+            except httpcore2.ConnectError as error:
+                problem = error
+            else:
+                return _Stream(stream, self._deadline)
+        raise problem
+
+
+class _Stream(httpcore2.NetworkStream):
+    """A stream whose every step ends at the deadline, however slowly the other side drips."""
+
+    def __init__(self, stream: httpcore2.NetworkStream, deadline: _Deadline) -> None:
+        self._stream, self._deadline = stream, deadline
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002  # as above
+        return self._stream.read(max_bytes, self._deadline.left())
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002  # as above
+        self._stream.write(buffer, self._deadline.left())
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,  # noqa: ARG002  # as above
+    ) -> httpcore2.NetworkStream:
+        inner = self._stream.start_tls(ssl_context, server_hostname, self._deadline.left())
+        return _Stream(inner, self._deadline)
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
