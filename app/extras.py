@@ -14,6 +14,13 @@ NODE_MODULES = ("celery", "kombu", "psutil", "redis", "tomli_w")
 SERVICE_MODULES = ("alembic", "celery", "fastapi", "psycopg", "redis", "sqlalchemy", "uvicorn")
 
 
+# The part of samehere and the extra that a module belongs to, if these are not those of the service.
+_EXTRAS = {
+    **dict.fromkeys(("psutil", "tomli_w"), ("node", "node")),
+    **dict.fromkeys(("mcp", "mcp_types", "httpx2"), ("MCP server", "mcp")),
+}
+
+
 def require_node(*, otherwise: str = "") -> None:
     """Raise SetupError if the node is not installed. `otherwise`: what the user could do instead."""
     missing = [name for name in NODE_MODULES if not _is_installed(name)]
@@ -43,5 +50,5 @@ def missing_extra(error: ModuleNotFoundError) -> SetupError | None:
     name = (error.name or "").partition(".")[0]
     if not name or name in sys.stdlib_module_names or name in {"app", "worker", "migrations"}:
         return None
-    part, extras = ("node", "node") if name in {"psutil", "tomli_w"} else ("service", "service,embedded")
+    part, extras = _EXTRAS.get(name, ("service", "service,embedded"))
     return SetupError(f"The {part} is not installed here ({name}): pip install 'samehere[{extras}]'.")

@@ -36,6 +36,8 @@ from app.http.one_at_a_time import OneAtATime
 from app.http.query import refuse_unknown_query, refuse_unknown_query_of_forms
 from app.http.request_log import RequestLog, Templates
 from app.http.state import WebState
+from app.mcp.door import PATH as MCP_PATH
+from app.mcp.door import McpDoor
 from app.settings import ServiceSettings
 from app.storage.broker import Broker
 from app.storage.session import make_engine, session_factory
@@ -48,7 +50,7 @@ Ids sort by time. Everything submitted becomes public here."""
 # JSON may write one character of a report as six: `\\u00e9`.
 BODY_FACTOR = 6
 # The paths that take a script or a report.
-WITH_REPORT = ("/", "/plan", "/api/v1/runs", "/api/v1/reports:read")
+WITH_REPORT = ("/", "/plan", "/api/v1/runs", "/api/v1/reports:read", MCP_PATH)
 # The other fields of a submission, and the JSON around them.
 BODY_REST = 64 * 1024
 
@@ -94,7 +96,7 @@ def _lifespan(
     """The start and the end of the application."""
 
     @asynccontextmanager
-    async def lifespan(_application: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(application: FastAPI) -> AsyncIterator[None]:
         # One thread for each connection, so a thread never waits for a connection.
         to_thread.current_default_thread_limiter().total_tokens = settings.most_database_connections
         set_limits(
@@ -103,7 +105,9 @@ def _lifespan(
             strangers=settings.reading_processes_of_strangers,
         )
         warm_up()
-        yield
+        door: McpDoor = application.state.mcp_door
+        async with door.serving():
+            yield
         engine.dispose()
         broker.close()
 
@@ -116,6 +120,7 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
     broker = Broker(chosen)
     engine = make_engine(chosen)
     meters = Meters(version=_version())
+    most_bytes = BODY_FACTOR * chosen.read_limits.most_bytes + BODY_REST
 
     application = FastAPI(
         title="samehere",
@@ -134,6 +139,9 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
         broker=broker,
         meters=meters,
     )
+    door = McpDoor(application, chosen, version=_version(), most_bytes=most_bytes)
+    application.state.mcp_door = door
+    application.router.routes.append(door.route())
     problems.install(application, page=problem_page)
     application.mount("/static", StaticFiles(directory=STATIC), name="static")
     problems.describe(application)
@@ -144,7 +152,7 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
         hosts=(*chosen.hosts, chosen.host),
         most_bytes=chosen.body_bytes,
         larger={
-            **dict.fromkeys(WITH_REPORT, BODY_FACTOR * chosen.read_limits.most_bytes + BODY_REST),
+            **dict.fromkeys(WITH_REPORT, most_bytes),
             "/api/v1/bundles": chosen.bundle_bytes,
         },
         body_seconds=chosen.body_seconds,

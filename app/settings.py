@@ -237,6 +237,11 @@ class ServiceSettings(LogSettings):
     gate_issues: int = Field(
         default=100, ge=1, description="most issues of one request whether they may be closed"
     )
+    mcp_result_bytes: int = Field(
+        default=24 * KIB,
+        ge=4 * KIB,
+        description="a longer result of an MCP tool is shortened, so that it fits a model's context",
+    )
     unawaited_runs: int = Field(
         default=2000,
         ge=0,

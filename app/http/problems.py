@@ -157,7 +157,7 @@ def describe(application: FastAPI) -> None:
 
 def is_rest(path: str) -> bool:
     """Whether errors on a path are answered with problem documents."""
-    return path.startswith(("/api/", "/healthz", "/readyz", "/metrics"))
+    return path.startswith(("/api/", "/healthz", "/readyz", "/metrics", "/mcp"))
 
 
 Draw = Callable[[Request, Problem], Response]

@@ -41,6 +41,7 @@ READ = {
     ("GET", "/api/v1/comparisons/{comparison_id}"),
     ("POST", "/api/v1/reports:read"),
     ("POST", "/api/v1/gate"),
+    ("POST", "/mcp"),
     ("GET", "/api/v1/reports"),
     ("GET", "/api/v1/reports/{report_id}"),
     ("GET", "/api/v1/reports/{report_id}/matrix"),

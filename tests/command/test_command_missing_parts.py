@@ -103,6 +103,7 @@ def test_all_modules_of_the_node_are_looked_for() -> None:
         (["token", "revoke", "x"], SERVICE, "pip install 'samehere[service,embedded]'"),
         (["judge-again", "--all"], SERVICE, "pip install 'samehere[service,embedded]'"),
         (["read-again", "--all", "--preview"], SERVICE, "pip install 'samehere[service,embedded]'"),
+        (["mcp"], ("mcp", "httpx2"), "pip install 'samehere[mcp]'"),
         (["dump", "x"], SERVICE, "pip install 'samehere[service,embedded]'"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

@@ -1,1 +1,1 @@
-"""Commands for programs that act on issues, such as the gate."""
+"""Commands for programs that act on issues: the gate, and the tools for models."""

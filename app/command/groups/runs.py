@@ -263,3 +263,17 @@ def workflow_summary(
     from app.command.doors.workflow import write_summary
 
     write_summary(file, bundle=bundle)
+
+
+@runs.command(
+    epilog="Example: samehere mcp --server https://samehere.example",
+    short_help="Offer the tools of a service to a model, over standard input and output.",
+)
+def mcp(*, server: OtherServer = None, token: ServiceToken = None) -> None:
+    """Offer the tools of a service to a model: an MCP server over standard input and output.
+
+    An agent starts this command itself. The service has the same tools at its address /mcp.
+    """
+    from app.command.agents.mcp import serve_mcp
+
+    raise typer.Exit(serve_mcp(server=server, token=token))

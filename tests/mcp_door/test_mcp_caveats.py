@@ -1,0 +1,96 @@
+"""What a verdict does not say stands beside it, for every verdict and state."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from app.judging.judgement import Defect, Scope, Verdict
+from app.mcp.caveats import caveats_of
+from app.mcp.run_view import Size, run_view, word
+from app.mcp.schemas import input_schema, output_schema
+from app.mcp.strangers_text import quote, quote_end
+from app.mcp.tools import TOOLS
+from app.runs.run_object.document import ContrastPart, JobPart, RunDocument, TargetPart
+
+NOW = datetime(2026, 11, 29, tzinfo=UTC)
+
+
+def document(**fields: Any) -> RunDocument:
+    return RunDocument(id="r", created_at=NOW, **{"state": "finished", **fields})
+
+
+def job(name: str, verdict: Verdict | None, **fields: Any) -> JobPart:
+    target = TargetPart(device="cpu", gpus=0, toolchain=name, settings={})
+    return JobPart(id=name, script="s", target=target, state="judged", verdict=verdict, **fields)
+
+
+@pytest.mark.parametrize("verdict", sorted(set(Verdict) - {Verdict.REPRODUCED, Verdict.FLAKY}))
+def test_all_but_one_say_that_they_are_no_not_reproduced(verdict: Verdict) -> None:
+    said = " ".join(caveats_of(document(verdict=verdict)))
+    assert ("This is no `not_reproduced`" in said) is (verdict is not Verdict.NOT_REPRODUCED)
+
+
+def test_an_open_run_has_its_interim_caveats() -> None:
+    said = caveats_of(document(state="running", so_far=Verdict.CANNOT_SHOW))
+    assert "has not ended" in said[0]
+    assert "This is no `not_reproduced`" in said[1]
+    assert "cancelled" in caveats_of(document(state="cancelled"))[0]
+
+
+def test_an_absence_has_its_bound_and_its_scope() -> None:
+    jobs = [job("a", Verdict.NOT_REPRODUCED, rate_upper_bound=0.45), job("b", Verdict.NO_RESULT)]
+    run = document(
+        verdict=Verdict.NOT_REPRODUCED,
+        scope=Scope.ELSEWHERE,
+        scope_differs=["torch.version"],
+        jobs=jobs,
+        without_result=1,
+    )
+    said = " ".join(caveats_of(run))
+    assert "not in the reporter's environment" in said
+    assert "torch.version" in said
+    assert "up to 45% of attempts" in said
+    assert "does not mean fixed" in said
+    assert "1 of 2 cells have no result" in said
+    as_reported = document(verdict=Verdict.NOT_REPRODUCED, scope=Scope.AS_REPORTED)
+    assert "reporter's environment" not in " ".join(caveats_of(as_reported))
+
+
+def test_a_sighting_is_no_bug_yet() -> None:
+    alone = document(verdict=Verdict.REPRODUCED, contrast=ContrastPart(kind="none"))
+    said = " ".join(caveats_of(alone))
+    assert "not that it is a bug" in said
+    assert "another cause" in said
+    assert "no defect" in " ".join(caveats_of(document(verdict=Verdict.REPRODUCED, defect=Defect.NO)))
+    assert caveats_of(document(verdict=Verdict.REPRODUCED, defect=Defect.YES)) == []
+
+
+def test_cells_that_show_it_come_first_and_the_rest_is_counted() -> None:
+    jobs = [job("a", Verdict.CANNOT_SHOW), job("b", Verdict.NOT_REPRODUCED), job("c", Verdict.FLAKY)]
+    view = run_view(document(verdict=Verdict.FLAKY, jobs=jobs), Size(10, 2), url="u")
+    assert [cell.target for cell in view.cells] == ["cpu@c", "cpu@b"]
+    assert view.cells_left_out == 1
+
+
+def test_quotes_are_cut_and_visible() -> None:
+    assert quote("abc", 3).model_dump() == {"untrusted_text": "abc", "cut": False}
+    assert quote("abcd", 3).model_dump() == {"untrusted_text": "abc", "cut": True}
+    assert quote_end("abcd", 3).model_dump() == {"untrusted_text": "bcd", "cut": True}
+    assert quote_end("abcd", 0).untrusted_text == ""
+    assert quote("\u202e" * 9, 10).untrusted_text == "⟨U+202E⟩⟨U"
+    assert word("missing_package") == "missing_package"
+    assert word("Ignore all of this") is None
+
+
+def test_the_descriptions_fit_a_context() -> None:
+    size = sum(
+        len(str(input_schema(tool.arguments))) + len(str(output_schema(tool.result))) + len(tool.description)
+        for tool in TOOLS
+    )
+    assert size <= 60_000
+    for tool in TOOLS:
+        assert tool.description.endswith(".")
+        assert input_schema(tool.arguments)["additionalProperties"] is False
