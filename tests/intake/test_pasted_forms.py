@@ -255,3 +255,69 @@ def test_the_name_of_an_error_is_no_printed_text(sentence: str) -> None:
     claim = _report(f"# hist\n\n{sentence}\n\n```python\n{SCRIPT}```\n").claim
     readings = (claim, *claim.further)
     assert not [check for each in readings for check in each.checks if "Error" in " ".join(check.lines)]
+
+
+def test_a_session_may_show_its_outputs_only() -> None:
+    session = (
+        "np.arange(0.24, 0.34, 0.02)\nOut[43]: array([0.24, 0.26, 0.28, 0.3 , 0.32, 0.34])\n\n"
+        "np.arange(3)\nOut[44]: array([0, 1, 2])\n\nnp.__version__\nOut[48]: '1.13.3'\n"
+    )
+    reading = _report(f"# arange is wrong\n\n```py\n{session}```\n")
+    assert not reading.ask
+    assert "Out[" not in reading.scripts[0].script
+    lines = [line for check in reading.claim.having(Role.BUG) for line in check.lines]
+    assert lines == ["array([0.24, 0.26, 0.28, 0.3 , 0.32, 0.34])", "array([0, 1, 2])"]
+
+
+def test_remarks_in_bold_between_statements_are_comments() -> None:
+    failure = "np.ones(3)[7]\n**IndexError: index 7 is out of bounds**\n"
+    code = f"import numpy as np\nnp.sum([1])\n**Works!**\n\n{failure}"
+    reading = _report(f"# It raises\n\n```\n{code}```\n")
+    (script,) = reading.scripts
+    assert [repair.code for repair in script.repairs][:1] == ["bold_remarks"]
+    (bug,) = reading.claim.having(Role.BUG)
+    assert (bug.exception_type, bug.message) == ("IndexError", "index 7 is out of bounds")
+
+
+@pytest.mark.parametrize("between", ["", "inputs and targets are these\n", "and then\n"])
+def test_a_block_of_imports_belongs_to_the_next_one(between: str) -> None:
+    first = "```python\nimport torch\nimport torch.nn.functional as F\n```\n"
+    second = "```python\nx = torch.ones(3)\ny = F.relu(x)\n```\n"
+    reading = _report(f"# nan\n\n{first}{between}{second}\ngives\n\n```\ny\ntensor([nan, 1., 1.])\n```\n")
+    (script,) = reading.scripts
+    assert script.role is ScriptRole.MAIN
+    # The last name that it assigns is shown, as in the report, whose block begins with that name.
+    assert script.script.rstrip().endswith("displayhook(y)")
+    assert [check.lines for check in reading.claim.having(Role.BUG)] == [("tensor([nan, 1., 1.])",)]
+
+
+@pytest.mark.parametrize("word", ["but", "However,", "aber", "但是"])
+def test_only_a_but_between_two_scripts_makes_the_first_the_good_side(word: str) -> None:
+    good = "```python\nimport numpy as np\nprint(np.sum([1, 2]))\n```\ngives\n```\n3\n```\n"
+    bad = "```python\nimport numpy as np\nprint(np.sum([2, 2]))\n```\ngives\n```\n7\n```\n"
+    reading = _report(f"# A sum is wrong\n\n{good}{word}\n{bad}")
+    assert {script.role: "[2, 2]" in script.script for script in reading.scripts} == {
+        ScriptRole.MAIN: True,
+        ScriptRole.CONTROL: False,
+    }
+    assert [check.lines for check in reading.claim.having(Role.BUG)] == [("7",)]
+
+
+def test_versions_beside_each_other_are_no_output() -> None:
+    output = "numpy version: 1.18.3 torch version: 1.11.0\n0.4707426463801394\n"
+    report = f"# Median\n\n```python\n{SCRIPT}```\nOutput:\n```\n{output}```\n"
+    assert _bugs(report) == ["0.4707426463801394"]
+
+
+@pytest.mark.parametrize("words", ["as it should", "as expected", "which is right"])
+@pytest.mark.parametrize("system", ["Windows32", "win32", "Windows 32-bit"])
+def test_a_value_that_is_as_it_should_be_is_no_bug(words: str, system: str) -> None:
+    sentence = f"On Linux `np.rint(-0.0)` gives `-0.0`, {words}, but not on {system}."
+    reading = _report(f"# rint\n\n{sentence}\n\n```python\nimport numpy as np\nprint(np.rint(-0.0))\n```\n")
+    readings = (reading.claim, *reading.claim.further)
+    assert not [
+        check
+        for each in readings
+        for check in each.having(Role.BUG)
+        if "-0.0" in (check.number, *check.lines)
+    ]

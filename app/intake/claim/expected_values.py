@@ -90,6 +90,12 @@ _FURTHER_NUMBERS = re.compile(
     FLAGS,
 )
 _EXPECTS_NOT = re.compile(r"\b(?:not|never)\b|n['’]t\b", FLAGS)
+# In ``gives `-0.0`, as it should, but not on Windows`` the value is the right one.
+_AS_IT_SHOULD = re.compile(
+    r"[\"'`)]{0,3},? (?:(?:just |exactly )?as (?:it should(?: be)?(?! not)|expected)"
+    r"|which is (?:correct|right|fine))\b",
+    re.IGNORECASE,
+)
 
 
 def seen_value(sentence: str) -> str | None:
@@ -101,6 +107,7 @@ def seen_value(sentence: str) -> str | None:
             before = sentence[max(0, match.start() - _MOST_BEFORE) : match.start()]
             if (
                 _NOT_SEEN.search(before)
+                or _AS_IT_SHOULD.match(sentence, match.end())
                 or is_order(sentence, match.start())
                 or (quoted_text and not is_printed_line(strip_quotes(quoted_text)))
             ):

@@ -15,16 +15,13 @@ from app.intake.claim.subject import PYTHON, package_named
 from app.intake.words.vocabulary import FLAGS, both_devices, device_of, other_device_of
 
 _SYSTEMS = {
-    "windows": "windows",
-    "win": "windows",
-    "win11": "windows",
-    "win10": "windows",
     "wsl": "linux",
     "linux": "linux",
     "ubuntu": "linux",
 }
 _SYSTEM = (
-    r"(?P<{name}>windows(?! of)|win1[01]|linux|ubuntu|mac ?os(?: ?x)?|osx|wsl2?"
+    r"(?P<{name}>windows ?(?:32|64)(?:[ -]?bits?)?(?!\d)|win(?:32|64)|windows(?! of)|win1[01]"
+    r"|linux|ubuntu|mac ?os(?: ?x)?|osx|wsl2?"
     r"|(?:(?:an? |my |the )?(?:apple[ -]silicon|mac(?:book|s)?(?: pro| air| mini)?\b|apple m[1-5]"
     r"|m[1-5] mac\w*)))(?: server)?(?: \d[\d.]*)?"
 )
@@ -191,6 +188,9 @@ def _other_system(text: str) -> str | None:
 
 def _family(name: str) -> str:
     name = name.lower().strip()
+    if name.startswith("win"):
+        # `Windows 32-bit` is Windows, too.
+        return "windows"
     return (
         "macos" if _OF_APPLE.search(name) else _SYSTEMS.get(name, "linux" if name.startswith("wsl") else name)
     )

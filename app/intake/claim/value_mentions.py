@@ -54,9 +54,11 @@ _CUES = re.compile(
 )
 # Words after a value that say so.
 _BEHIND = re.compile(
-    r"^[\s\"'`)*]{0,4}(?:\([^()\n]{0,30}\)\s?)?(?P<is>(?:is|was|were|are|would be|would have been"
+    r"^[\s\"'`)*]{0,4}(?:,\s(?=as ))?(?:\([^()\n]{0,30}\)\s?)?"
+    r"(?P<is>(?:is|was|were|are|would be|would have been"
     r"|being|as|which|that) )?(?:(?P<expected>(?:the )?(?:expected|correct|right|wanted|desired|exact"
-    r"|true|documented|what (?:\w+ ){1,6}?(?:says?|said|promis\w+|expect\w*|wants?|gives?))\b)"
+    r"|true|documented|(?<=as )it should(?: be)?(?! not)"
+    r"|what (?:\w+ ){1,6}?(?:says?|said|promis\w+|expect\w*|wants?|gives?))\b)"
     r"|(?P<seen>(?:the )?(?:wrong|incorrect|printed|returned|shown|seen|observed|actual\w*"
     r"|what (?:i|we) (?:get|see|got|saw|have)|what (?:it|the \w+) (?:prints?|returns?|gives?|says?)"
     r"|comes? out|came out|appears?|is printed|came back|comes? back|pops? (?:up|out))\b))(?!\s*[:=])",

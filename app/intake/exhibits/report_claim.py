@@ -24,6 +24,8 @@ from app.intake.claim.stated_place import (
     with_place,
 )
 from app.intake.claim.subject import about, subject_of
+from app.intake.code.names import bound_names
+from app.intake.code.syntax import tree_of
 from app.intake.exhibits.assertions import asserted_checks
 from app.intake.exhibits.commented_errors import commented_errors
 from app.intake.exhibits.conditions import condition_of, names_other_program
@@ -41,6 +43,7 @@ from app.intake.exhibits.shown_evidence import expected_output, is_shown_in
 from app.intake.exhibits.shown_outputs import (
     is_expectation,
     lines_of,
+    outputs_of_main,
     reads_as_output,
     shown_outputs,
     tells_what_happens,
@@ -96,7 +99,7 @@ def claim_of(parts: Sequence[Part], main: str, title: str, outputs: Sequence[Par
     subject = subject_of(title, main)
     if explicit:
         return about(subject, read_claim(explicit))
-    outputs = shown_outputs(parts) if outputs is None else outputs
+    outputs = outputs_of_main(parts, shown_outputs(parts) if outputs is None else outputs, main)
     relevant = [part for part in prose if not part.about_environment or not _lists_values(part.text)]
     plain = _plain_with_formulas if prints_formulas(main) else _plain
     texts = [plain(part.text) for part in relevant if not is_expectation(part)]
@@ -359,13 +362,21 @@ def _comment_checks(main: str) -> list[Check]:
     return [bug, output_check(right, role=Role.EXPECTED)] if is_other else [bug]
 
 
+def _without_name(lines: list[str], main: str) -> list[str]:
+    """The lines of a block without the name above them, such as `result`, that somebody typed to see it."""
+    if len(lines) < 2 or not lines[0].isidentifier():
+        return lines
+    tree = tree_of(main)
+    return lines[1:] if tree is not None and lines[0] in bound_names(tree) else lines
+
+
 def _output_checks(outputs: Sequence[Part], main: str, block: int = 0) -> list[Check]:
     """Checks of literal output. The bug is the first block that shows any, or one further down."""
     seen: list[Check] = []
     expected: list[list[Check]] = []
     warnings: list[Check] = []
     for part in outputs:
-        lines = lines_of(part)
+        lines = _without_name(lines_of(part), main)
         if not lines or len(lines) > MOST_LINES_OF_OUTPUT or not reads_as_output(part, main):
             continue
         remarks = read_remarks(lines, main)

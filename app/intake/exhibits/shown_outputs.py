@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from app.intake.claim.claim_text import sides_checks
+from app.intake.claim.claim_text import exception_claim, sides_checks
 from app.intake.claim.stated_place import version_named
 from app.intake.code.printed_texts import is_print_of, printed_texts
 from app.intake.exhibits.shown_warnings import split_warnings
@@ -88,6 +88,8 @@ _BUT_FAILS = re.compile(
 _MOST_LINE = 2_000
 _TRACEBACK = "Traceback (most recent call last)"
 _MOST_CAPTION = 200
+# So few words between code and a block say that it is the output of the code.
+_MOST_WORDS_BELOW_CODE = 40
 _ARRAY = re.compile(r"\s*(?:tensor|array)\(")
 
 
@@ -95,16 +97,17 @@ def shown_outputs(parts: Sequence[Part]) -> list[Part]:
     """The outputs in the report, from blocks and from prose. `before` holds the words that introduce each."""
     outputs: list[Part] = []
     introduction, of_control = "", False
-    heading_of_code = None
+    heading_of_code, since_code = None, ""
     several = sum(part.kind == PartKind.CODE for part in parts) > 1
     texts = printed_texts([part.text for part in parts if part.kind == PartKind.CODE])
     for part in parts:
         if part.kind == PartKind.CODE:
-            introduction, heading_of_code = part.before, part.heading
+            introduction, heading_of_code, since_code = part.before, part.heading, ""
             of_control = several and says_it_works(part.before)
         # Forms often end with the versions, and what follows them stands under their heading.
         of_environment = part.about_environment and not (
-            part.heading == heading_of_code and _PRINTS.search(part.before[-_MOST_CAPTION:])
+            part.heading == heading_of_code
+            and (_PRINTS.search(part.before[-_MOST_CAPTION:]) or len(since_code) < _MOST_WORDS_BELOW_CODE)
         )
         of_environment = of_environment or _OF_TRACKER.fullmatch(part.before.rpartition("\n")[2]) is not None
         if part.kind == PartKind.OUTPUT and not part.quoted and not of_environment:
@@ -115,6 +118,7 @@ def shown_outputs(parts: Sequence[Part]) -> list[Part]:
             placed = replace(part, elsewhere=elsewhere)
             outputs.append(placed if part.before else _with_introduction(placed, introduction))
         elif part.kind == PartKind.PROSE:
+            since_code += part.text
             outputs += [_with_introduction(output, introduction) for output in _output_in_prose(part, texts)]
     return _older_versions_elsewhere(_without_wrong_heading(outputs))
 
@@ -244,6 +248,29 @@ def _output_below_caption(part: Part, lines: Sequence[str]) -> Part | None:
                 PartKind.OUTPUT, "\n".join(output), part.heading, "Expected:" if expected else "Output:"
             )
     return None
+
+
+def outputs_of_main(parts: Sequence[Part], outputs: Sequence[Part], main: str) -> Sequence[Part]:
+    """The outputs without those that stand below another piece of code, if some stand below the main one.
+
+    Failures stay: a report may show one of them for all its pieces of code.
+    """
+    lines = {line.strip() for line in main.split("\n")}
+    below: dict[str, bool] = {}
+    is_main = True
+    for part in parts:
+        if part.kind is PartKind.CODE:
+            is_main = all(line.strip() in lines for line in part.text.split("\n") if line.strip())
+        elif part.kind is PartKind.OUTPUT:
+            below[part.text] = is_main or below.get(part.text, False)
+    others = [
+        part
+        for part in outputs
+        if below.get(part.text) is False and not part.expected and not exception_claim(part.text)
+    ]
+    if not others or not any(below.get(part.text) for part in outputs):
+        return outputs
+    return [part for part in outputs if part not in others]
 
 
 def lines_of(part: Part) -> list[str]:

@@ -23,8 +23,11 @@ _DETAILS = {
     "invisible_characters": "Removed spaces and marks that only look like nothing.",
     "full_width_characters": "Made full-width signs plain ones.",
     "line_numbers": "Removed the numbers of the lines.",
+    "bold_remarks": "Made remarks in bold comments.",
     "html_entities": "Read `&gt;` and the like as the signs that they stand for.",
 }
+# `**Works!**` between statements.
+_BOLD = re.compile(r"^[ \t]{0,40}\*\*(?P<remark>[^*\n]{1,400})\*\*[ \t]{0,40}$", re.MULTILINE)
 _LINE_NUMBER = re.compile(r"[ \t]{0,6}(\d{1,5})(?:[:.|]? |[:.|]?$)(.*)$")
 _LEAST_NUMBERED = 2
 
@@ -61,6 +64,7 @@ def _has_traces(text: str) -> bool:
         or has_typography(text)
         or _PRINT.search(text) is not None
         or bool(_LINE_NUMBER.match(first))
+        or _BOLD.search(text) is not None
     )
 
 
@@ -109,9 +113,15 @@ def _numbers(text: str) -> tuple[str, tuple[Repair, ...]]:
     return "\n".join(plain), (_repair("line_numbers"),)
 
 
+def _bold_remarks(text: str) -> tuple[str, tuple[Repair, ...]]:
+    result = _BOLD.sub(lambda match: f"# {match['remark'].strip()}", text)
+    return (text, ()) if result == text else (result, (_repair("bold_remarks"),))
+
+
 _REWRITES: tuple[Callable[[str], tuple[str, tuple[Repair, ...]]], ...] = (
     _numbers,
     _entities,
     _characters,
+    _bold_remarks,
     _prints,
 )

@@ -58,6 +58,7 @@ _NO_REMEDY = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"[.!?]\s+(?=[A-Z])")
+_ONLY_BUT = re.compile(r"\W{0,4}(?:but|however|whereas|aber|mais|pero|ma|но|但是?)\W{0,6}", re.IGNORECASE)
 _DO_NOT_RUN = re.compile(
     r"\b(?:don['’]?t|do not|never|must not|should not) (?:ever )?(?:run|execute)\b|^\W*~~.{1,60}~~\W*$",
     re.IGNORECASE,
@@ -222,7 +223,7 @@ def roles_of(codes: Sequence[Code]) -> list[ScriptRole]:
     The main one is the first that defines all its names and does not show working code.
     """
     alone = [not missing_names(code.text) for code in codes]
-    works = [says_it_works(code.before) for code in codes]
+    works = [says_it_works(code.before) or _is_contrasted(codes, at) for at, code in enumerate(codes)]
     order = sorted(range(len(codes)), key=lambda at: (works[at], not alone[at], at))
     roles = [ScriptRole.ALTERNATIVE] * len(codes)
     for at in range(len(codes)):
@@ -233,6 +234,15 @@ def roles_of(codes: Sequence[Code]) -> list[ScriptRole]:
     if order:
         roles[order[0]] = ScriptRole.MAIN
     return roles
+
+
+def _is_contrasted(codes: Sequence[Code], at: int) -> bool:
+    """True if the first piece is only there as the good side: nothing but `but` leads to the next one."""
+    if at != 0 or len(codes) < 2 or codes[0].fails_after:
+        return False
+    if _OWN_FAULT.search(codes[0].before[-_MOST_QUOTED:]):
+        return False
+    return _ONLY_BUT.fullmatch(codes[1].before.strip()) is not None
 
 
 def continues(main: Code, part: Code) -> bool:
@@ -260,6 +270,12 @@ def _code_lines(code: str) -> set[str]:
     tree = tree_of(code)
     lines = code.split("\n") if tree is None else ast.unparse(tree).split("\n")
     return {line.strip() for line in lines if line.strip()}
+
+
+def only_imports(code: Code) -> bool:
+    """True if a block has imports and nothing else, as the first of several."""
+    tree = tree_of(code.source)
+    return tree is not None and all(isinstance(each, ast.Import | ast.ImportFrom) for each in tree.body)
 
 
 def is_next_cell(code: Code, following: Code) -> bool:

@@ -13,14 +13,15 @@ from app.intake.code.randomness import is_unseeded
 from app.intake.code.syntax import has_common_indent, normalise, parse, tree_of
 from app.intake.needs.needs import needs_of
 from app.intake.reading import Repair, Script, ScriptRole
-from app.intake.snippets.repairs import missing_imports
-from app.intake.snippets.rewrites import make_readable
-from app.intake.snippets.transcripts import (
+from app.intake.snippets.displayed_values import (
+    with_displayed_last_assignment,
     with_displayed_last_name,
     with_displayed_last_value,
     with_displayed_values,
-    without_magics,
 )
+from app.intake.snippets.repairs import missing_imports
+from app.intake.snippets.rewrites import make_readable
+from app.intake.snippets.transcripts import without_magics
 from app.intake.snippets.visible_cards import VARIABLE, with_visible_cards
 
 _OUTPUT_KINDS = {CheckKind.OUTPUT, CheckKind.VALUE, CheckKind.VARIES, CheckKind.DIFFERS}
@@ -141,6 +142,8 @@ def _with_displayed_values(
         text, count = with_displayed_values(text)
     elif rules.shows:
         text, count = with_displayed_last_value(text, calls=rules.shows_call)
+        if not count:
+            text, count = with_displayed_last_assignment(text)
     if count:
         detail = f"Made {count} expressions print what a prompt shows."
         return text, (Repair(code="shown_value", detail=detail),)

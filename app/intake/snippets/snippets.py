@@ -18,6 +18,7 @@ from app.intake.snippets.roles import (
     is_not_to_be_run,
     is_numbered_source,
     missing_names,
+    only_imports,
 )
 from app.intake.snippets.scripts import RepairRules, make_script, repair_rules_for
 
@@ -59,7 +60,11 @@ def codes_of(parts: Sequence[Part]) -> list[Code]:
             code = Code(
                 part.text, part.before, part.transcript, fails_after=_FAILURE.search(below) is not None
             )
-            goes_on, last = last == at - 1 and bool(codes) and is_next_cell(codes[-1], code), at
+            words_between = at - last > 2 or any(
+                other.kind is not PartKind.PROSE for other in parts[last + 1 : at]
+            )
+            is_below = last == at - 1 or (bool(codes) and not words_between and only_imports(codes[-1]))
+            goes_on, last = is_below and bool(codes) and is_next_cell(codes[-1], code), at
             if goes_on:
                 codes[-1] = codes[-1].followed_by(code)
             else:

@@ -6,9 +6,8 @@ import ast
 import re
 from dataclasses import replace
 
-from app.intake.claim.comments import lines_with_values
 from app.intake.code.names import bound_names
-from app.intake.code.syntax import dotted_name, error_line, nodes_of, parses, tree_of
+from app.intake.code.syntax import error_line, nodes_of, parses, tree_of
 from app.intake.snippets.output_marks import commented_output, split_marked_lines, traceback_start
 from app.intake.snippets.rewrites import make_readable, with_all_rewrites
 from app.intake.snippets.shell_sessions import (
@@ -50,8 +49,6 @@ _OUTPUT_SIGN = re.compile(r"\d|[\[\](){}:=]|\b(?:True|False|None|nan|inf)\b|^Tra
 # The parser is tried on shorter and shorter beginnings, this often.
 _MOST_CUTS = 12
 _MOST_LINES = 20_000
-# A session with more expressions than this is left as it is.
-_MOST_SHOWN = 500
 _EFFECTS = (
     ast.Import,
     ast.ImportFrom,
@@ -71,8 +68,6 @@ _EFFECTS = (
 _REPRESENTATIONS = frozenset(
     ("tensor", "array", "Parameter", "Size", "OrderedDict", "defaultdict", "device", "Linear", "Sequential")
 )
-_BARE = (ast.Name, ast.Attribute, ast.Subscript, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Tuple)
-DISPLAY = '__import__("sys").displayhook('
 
 
 def take_apart(text: str) -> Piece:
@@ -83,8 +78,10 @@ def take_apart(text: str) -> Piece:
         return _with_prompt_as_mark(lines) or _prompts(
             [line.lstrip() if _PROMPT.match(line.lstrip()) else line for line in lines]
         )
-    if any(_IPYTHON_IN.match(line) for line in lines):
-        return _ipython(lines)
+    if any(_IPYTHON_IN.match(line) or _IPYTHON_OUT.match(line) for line in lines) and (
+        piece := _ipython(lines)
+    ):
+        return piece
     if does_something(plain := make_readable(text)[0]):
         whole = _without_tail(plain, lines)
         outputs = [whole.output, commented_output(lines)]
@@ -285,8 +282,10 @@ def _prompts(lines: list[str]) -> Piece:
     )
 
 
-def _ipython(lines: list[str]) -> Piece:
+def _ipython(lines: list[str]) -> Piece | None:
     """A session of IPython: `In [1]:`, its continuation lines, `Out[1]:` and output."""
+    if not any(_IPYTHON_IN.match(line) for line in lines):
+        return _outputs_only(lines)
     code: list[str] = []
     output: list[str] = []
     for line in lines:
@@ -299,88 +298,23 @@ def _ipython(lines: list[str]) -> Piece:
     return Piece(code="\n".join(code), output="\n".join(output).strip("\n"), transcript=True)
 
 
-def with_displayed_values(code: str) -> tuple[str, int]:
-    """The code with bare expressions displayed by `sys.displayhook`, as at a prompt; and their number."""
-    tree = tree_of(code)
-    if tree is None:
-        return code, 0
-    return _display(
-        code,
-        [
-            statement
-            for statement in tree.body
-            if isinstance(statement, ast.Expr) and not _prints(statement.value)
-        ],
-    )
-
-
-def with_displayed_last_value(code: str, *, calls: bool = False) -> tuple[str, int]:
-    """The same for code without prompts, such as a cell of a notebook.
-
-    Displayed are the value of the last line, values with a comment beside them, and bare names and
-    operations.
-    Other calls return values too, but nobody looks at them. In code that prints, it is only the last line,
-    and only with `calls`.
-    """
-    tree = tree_of(code)
-    if tree is None or not tree.body:
-        return code, 0
-    if any(_prints(node) for node in nodes_of(tree) if isinstance(node, ast.Call)):
-        end = tree.body[-1]
-        if not calls or not isinstance(end, ast.Expr) or not isinstance(end.value, (*_BARE, ast.Call)):
-            return code, 0
-        return (code, 0) if _prints(end.value) else _display(code, [end])
-    last, commented = tree.body[-1], lines_with_values(code)
-    bare = [
-        statement
-        for statement in tree.body
-        if isinstance(statement, ast.Expr)
-        and (
-            isinstance(statement.value, _BARE)
-            or (
-                isinstance(statement.value, ast.Call)
-                and (statement is last or statement.end_lineno in commented)
-            )
-        )
-    ]
-    return _display(code, bare)
-
-
-def with_displayed_last_name(code: str) -> tuple[str, int]:
-    """The code with the bare name or attribute on its last line displayed; and 1, or 0 if there is none."""
-    tree = tree_of(code)
-    last = tree.body[-1] if tree is not None and tree.body else None
-    is_name = isinstance(last, ast.Expr) and isinstance(last.value, ast.Name | ast.Attribute)
-    return _display(code, [last]) if is_name and isinstance(last, ast.Expr) else (code, 0)
-
-
-def _display(code: str, statements: list[ast.Expr]) -> tuple[str, int]:
-    """The code with the values of these statements displayed, and their number.
-
-    The code has to be normalised, since the columns are those of its tree.
-    """
-    lines = [line.encode() for line in code.split("\n")]
-    count = 0
-    for statement in reversed(statements):
-        if statement.end_lineno is None:
-            continue
-        first, last, end = statement.lineno - 1, statement.end_lineno - 1, statement.end_col_offset or 0
-        lines[last] = lines[last][:end] + b")" + lines[last][end:]
-        lines[first] = (
-            lines[first][: statement.col_offset] + DISPLAY.encode() + lines[first][statement.col_offset :]
-        )
-        count += 1
-    text = b"\n".join(lines).decode()
-    return (text, count) if 0 < count <= _MOST_SHOWN and parses(text) else (code, 0)
-
-
-def _prints(value: ast.expr) -> bool:
-    """True if it is a call that prints."""
-    if not isinstance(value, ast.Call):
-        return False
-    path = dotted_name(value.func)
-    # Nobody looks at the number that `sys.stdout.buffer.write` returns.
-    return path[-1:] in {("print",), ("pprint",), ("display",), ("displayhook",), ("write",), ("writelines",)}
+def _outputs_only(lines: list[str]) -> Piece | None:
+    """A session that shows `Out[2]:`, but not `In [2]:`. A blank line ends an output."""
+    code: list[str] = []
+    output: list[str] = []
+    is_shown = is_version = False
+    for line in lines:
+        out = _IPYTHON_OUT.match(line)
+        if out:
+            is_version = bool(code) and code[-1].rstrip().endswith("__version__")
+        is_shown = bool(out) or (is_shown and bool(line.strip()))
+        if not is_shown:
+            code.append(line)
+        elif not is_version:
+            output.append(line[out.end() :] if out else line)
+    text = "\n".join(code).strip("\n")
+    is_code = does_something(make_readable(text)[0])
+    return Piece(code=text, output="\n".join(output).strip("\n"), transcript=True) if is_code else None
 
 
 def without_magics(code: str) -> tuple[str, int]:

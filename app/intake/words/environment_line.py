@@ -47,7 +47,11 @@ _SEGMENT = re.compile(
     r"(?: (?:64|32)[ -]?bit)?(?: lts)?",
     re.IGNORECASE,
 )
-_SEPARATOR = re.compile(r"[,;|/()]|\s\+\s|\band\b|\bon\b|\bwith\b", re.IGNORECASE)
+# `numpy version: 1.18.3 torch version: 1.11.0` has no sign between the two.
+_SEPARATOR = re.compile(
+    r"[,;|/()]|\s\+\s|\band\b|\bon\b|\bwith\b|(?<=\d) {1,4}(?=[a-z]{2,20}(?: version)?[ :=]{1,3}v?\d)",
+    re.IGNORECASE,
+)
 _CERTAIN = re.compile(rf"\d\.\d+\.\d|{_SYSTEMS} \d|\bversion\b|==", re.IGNORECASE)
 # A line of `conda list` or `pip list`: name, version, build, channel.
 _LISTED = re.compile(
