@@ -12,7 +12,8 @@ from app.intake.reading import Ask
 from app.judging.judgement import SIGHTINGS, Verdict
 from app.mcp.caveats import caveats_of
 from app.mcp.strangers_text import StrangersText, quote, quote_end
-from app.mcp.views import CellView, CheckView, ReadView, RunView, ScriptView
+from app.mcp.views import AnswerView, CellView, CheckView, ReadView, RunView, ScriptView
+from app.runs.run_object.answer.part import AnswerPart
 from app.runs.run_object.document import AttemptPart, JobPart, ReportPart, RunDocument
 
 _WORD = re.compile(r"[a-z][a-z0-9_.-]{0,59}")
@@ -50,6 +51,7 @@ def run_view(run: RunDocument, size: Size, *, url: str, withdraw_url: str | None
         defect=run.defect,
         cause=word(run.cause),
         summary=run.summary,
+        answer=None if run.contributed is not None else _answer(run.answer),
         scope=run.scope,
         where=run.where[: size.items],
         not_where=run.not_where[: size.items],
@@ -63,6 +65,19 @@ def run_view(run: RunDocument, size: Size, *, url: str, withdraw_url: str | None
         comparisons=[one.id for one in run.comparisons[: size.items]],
         withdraw_url=withdraw_url,
         seconds_at_most=done_in,
+    )
+
+
+def _answer(part: AnswerPart) -> AnswerView | None:
+    """The four sentences; None before the run has any."""
+    if not part.what:
+        return None
+    return AnswerView(
+        what=part.what,
+        where=part.where,
+        how_sure=part.how_sure,
+        whose=part.whose,
+        owner=str(part.owner),
     )
 
 

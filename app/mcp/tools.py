@@ -182,13 +182,15 @@ def _fitting(build: Build, most_bytes: int) -> Answer:
 def _texts(result: Result) -> tuple[str, str]:
     """First our own words with every caveat, then the JSON of the result."""
     words = getattr(result, "summary", "")
+    answer = result.answer if isinstance(result, RunView) else None
     lines = [
         *([words] if words else []),
+        *([] if answer is None else [answer.what, answer.where, answer.how_sure, answer.whose]),
         *(f"Caveat: {caveat}" for caveat in result.caveats),
         *(["The result was shortened to fit."] if result.shortened else []),
         NOTICE,
     ]
-    return "\n".join(lines), result.model_dump_json(by_alias=True)
+    return "\n".join(filter(None, lines)), result.model_dump_json(by_alias=True)
 
 
 def _wrong_arguments(error: ValidationError) -> str:

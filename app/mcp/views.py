@@ -70,6 +70,16 @@ class CellView(View):
     checks: list[CheckView]
 
 
+class AnswerView(View):
+    """The verdict in four sentences of ours, ready for a comment on the issue."""
+
+    what: str
+    where: str
+    how_sure: str
+    whose: str
+    owner: str
+
+
 class RunView(Result):
     """A run with its verdict."""
 
@@ -84,6 +94,9 @@ class RunView(Result):
     defect: Defect
     cause: str | None
     summary: str
+    answer: AnswerView | None = Field(
+        description="null for a contributed run, whose names of machines are a stranger's"
+    )
     scope: Scope | None
     where: list[str]
     not_where: list[str]

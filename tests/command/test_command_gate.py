@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,14 @@ def test_the_exit_status_lets_only_the_fixed_close(
     still = send(web.stage, "2.0.0", script="import numpy\nraise RuntimeError('boom')\n# other\n")
     finish(web.stage, {"2.0.0": True})
     assert ask("x/y#1", report_id, still, server=web.url, as_json=False) == 4
+
+
+def test_without_a_server_the_history_of_this_machine_answers(
+    web: Web, report_id: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "service_database", lambda: nullcontext(web.stage.factory))
+    assert ask(report_id, server=None, as_json=False) == 0
+    assert f"fixed         {report_id}\n  Fixed in numpy 2.0.0" in capsys.readouterr().out
 
 
 def test_what_was_not_run_today_is_run_before_the_answer(

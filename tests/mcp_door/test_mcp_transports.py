@@ -77,6 +77,8 @@ async def use_all(client: Client, web: Web) -> None:
         assert json.loads(texts[1]) == result.structured_content
         assert all(caveat in texts[0] for caveat in result.structured_content["caveats"])
         assert NOTICE in texts[0]
+        answer = result.structured_content.get("answer") or {}
+        assert all(sentence in texts[0] for name, sentence in answer.items() if name != "owner")
         return dict(result.structured_content)
 
     read = await call("read_report", script=SCRIPT, claim=CLAIM)
@@ -94,6 +96,7 @@ async def use_all(client: Client, web: Web) -> None:
     done = await call("get_run", run=sent["run"], wait_seconds=5)
     assert (done["verdict"], done["url"]) == ("reproduced", f"{web.url}/runs/{sent['run']}")
     assert "not that it is a bug" in done["caveats"][0]
+    assert done["answer"]["what"].startswith("Fixed in numpy 2.0.0")
     seen, unseen = done["cells"]
     assert (seen["verdict"], unseen["verdict"]) == ("reproduced", "not_reproduced")
     assert seen["exception"]["untrusted_text"] == "RuntimeError: boom"
