@@ -259,3 +259,30 @@ def test_the_order_of_a_set_needs_more_attempts() -> None:
     reading = read(text, limits=NO_READ_LIMITS, form="report")
     seen = [result("['y', 'x']\n", attempt=f"a{number}") for number in range(3)]
     assert next_attempts(reading.claim, reading.scripts[0], CPU, seen, RepeatPlan(3)) == 7
+
+
+TYPED = """# round has no effect
+
+```python
+>>> a = 13.949999999999999
+>>> a
+13.949999999999999
+>>> round(a, 2)
+13.949999999999999
+```
+
+It should be `13.95`.
+"""
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        ("13.95\n13.95\n", Verdict.NOT_REPRODUCED),
+        ("13.949999999999999\n13.95\n", Verdict.NOT_REPRODUCED),
+        ("13.95\n13.96\n", Verdict.DIFFERENT),
+        ("13.949999999999999\n13.949999999999999\n", Verdict.REPRODUCED),
+    ],
+)
+def test_all_lines_that_changed_show_the_right_value(output: str, expected: Verdict) -> None:
+    assert verdict(TYPED, output) is expected

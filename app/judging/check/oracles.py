@@ -75,7 +75,7 @@ def stands_alone(expected: Check, lines: Sequence[str]) -> bool:
 
 
 def shows_replaced_line(check: Check, expected: Check, stdout: str) -> bool:
-    """Whether the output is the claimed lines in order, but for one, which shows the expected value now."""
+    """Whether the output is the claimed lines in order, but for those that show the expected value now."""
     lines = [tokens_of(line) for line in stdout.splitlines() if line.strip()][:_MOST_LINES]
     claimed = [tokens_of(line) for line in check.lines if line.strip()]
     right = tokens_of(expected.number or " ".join(expected.lines))
@@ -86,10 +86,10 @@ def shows_replaced_line(check: Check, expected: Check, stdout: str) -> bool:
         for one, seen in zip(claimed, lines, strict=True)
         if form_of(one) != form_of(seen) or not _equal(one, seen)
     ]
+    if changed and all(form_of(each) == form_of(right) for each in changed):
+        return all(_equal(right, each) for each in changed)
     if len(changed) != 1:
         return False
-    if form_of(changed[0]) == form_of(right):
-        return _equal(right, changed[0])
     # In a row of a table, `should be 0.551` is about the one number that changed.
     return _is_one_number_replaced(claimed, lines, right)
 
