@@ -1,0 +1,74 @@
+"""How well dossiers tell defects from harmless differences: `python -m bench.evidence`.
+
+    .venv/bin/python -m bench.evidence [--part tuned] [--wrong] [--json] [--record | --again]
+
+`--record` first runs the scripts without a recorded run, `--again` all of them, on this machine's first
+toolchain. Otherwise the recorded runs are judged again, which takes seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from typing import Any
+
+from bench.evidence.material import HERE, PARTS, answers, cases, record
+from bench.evidence.measure import Outcome, outcomes, rates
+
+
+def first_sight() -> dict[str, Any]:
+    """The score when nothing had been mended by these scripts yet."""
+    found: dict[str, Any] = json.loads((HERE / "first_sight.json").read_text())
+    return found
+
+
+def _say_wrong(every: list[Outcome]) -> None:
+    for each in every:
+        if each.is_right:
+            continue
+        case, answer = each.case, each.answer
+        right = "/".join(sorted(case.defects)), "/".join(sorted(map(str, case.causes)))
+        print(
+            f"  {case.name}: {answer.defect}, {answer.cause}, {answer.operation}; "
+            f"right is {right[0]}, {right[1]}, {'/'.join(sorted(case.operations)) or 'any operation'}"
+        )
+        for gap in answer.unknown[:2]:
+            print(f"      {gap}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.evidence", description=__doc__)
+    parser.add_argument("--part", action="append", choices=PARTS, help="only this part; may be repeated")
+    parser.add_argument("--only", action="append", help="only the script with this name; may be repeated")
+    parser.add_argument("--wrong", action="store_true", help="name the scripts with a wrong answer")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--record", action="store_true", help="run what has no recorded run first")
+    parser.add_argument("--again", action="store_true", help="run everything first")
+    options = parser.parse_args()
+    every = [
+        case for case in cases(options.part or PARTS) if not options.only or case.name in set(options.only)
+    ]
+    if options.record or options.again:
+        began = time.monotonic()
+        for name in record(every, again=options.again):
+            sys.stderr.write(f"{time.monotonic() - began:6.0f} s {name}\n")
+    results = outcomes(every, answers(every))
+    figures = {
+        part: rates([each for each in results if each.case.part == part]) for part in options.part or PARTS
+    }
+    if options.json:
+        print(json.dumps({"parts": figures, "at first sight": first_sight()}, indent=1))
+        return 0
+    for part, found in figures.items():
+        print(f"{part}: {sum(each.case.part == part for each in results)} scripts")
+        for what, rate in found.items():
+            print(f"  {what:26} {rate}")
+    if options.wrong:
+        _say_wrong(results)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

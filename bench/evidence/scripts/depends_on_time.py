@@ -1,0 +1,7 @@
+import time
+
+import torch
+
+start = time.time()
+x = torch.tensor(start % 1)
+print((x * 3).sin().item())

@@ -1,0 +1,4 @@
+import torch
+
+x = torch.randn(100)
+print(x.mean().item(), x.std().item())
