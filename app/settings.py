@@ -167,6 +167,14 @@ class ServiceSettings(LogSettings):
     cells: int = Field(default=400, ge=1, description="most cells of one run")
     repeats: int = Field(default=250, ge=1, description="most repeats of one job")
 
+    explain_seconds: float = Field(
+        default=120.0,
+        ge=0,
+        le=3600,
+        description="where the results of a run put numbers in question, cells with trace=on are added by"
+        " themselves if they take no longer together, as far as can be told; 0 means never",
+    )
+
     heartbeat_seconds: float = Field(default=5.0, gt=0, description="how often a node sends a heartbeat")
     lease_seconds: float = Field(
         default=30.0, gt=0, description="how long a node may hold an attempt without a heartbeat"

@@ -105,6 +105,17 @@ def test_a_wrong_operation_comes_before_all_and_the_scripts_own_is_not_called_to
     assert own.numbers[0].right is Right.UNKNOWN
 
 
+def test_a_wrong_operation_of_unknown_origin_is_not_called_torchs() -> None:
+    side = {"side": "cpu", "explained": False, "error": 1.0, "worst": [1.0, 0.0]}
+    wrong = {"number": 1, "name": "aten::cos", "dtype": "torch.float32", "sides": [side]}
+    dossier = build_dossier(
+        [cell(CPU, off_by(2), unexplained=1, operations=[wrong], origin_unknown=["aten::cos"])]
+    )
+    assert (dossier.cause, dossier.defect, answers(dossier)["E"]) == ("unexplained", "yes", None)
+    assert "Nothing shows whether it is torch's own" in dossier.cause_sentence
+    assert "Torch does not tell who registered aten::cos." in dossier.questions[4].facts
+
+
 def test_two_formulas_that_agree_in_float64_differ_by_rounding() -> None:
     naive = cell(CPU, shadow={"compared": [compared(1.0625, 0.98656559, (0.9865654, 0.9865654), 0.14)]})
     (number,) = build_dossier([naive]).numbers

@@ -29,7 +29,7 @@ _CPU_ISA_FLAG = {"avx2": "avx2", "sse4.2": "sse4_2", "compatible": ""}
 # MKL obeys MKL_ENABLE_INSTRUCTIONS on Intel CPUs only. Elsewhere it ignores the variable (measured on AMD
 # EPYC).
 _INTEL_ONLY = frozenset({"avx2", "sse4.2"})
-_HARNESS_SETTINGS = frozenset({"deterministic", "fill", "tf32", "seed", "trace", "fix"})
+_HARNESS_SETTINGS = frozenset({"deterministic", "fill", "tf32", "seed", "trace", "fix", "compile"})
 HASH_SEED = "PYTHONHASHSEED"
 # The code of the reason if a setting was applied and has another value all the same.
 NOT_IN_FORCE = "setting_not_in_force"
@@ -115,6 +115,15 @@ def _check_value(name: str, value: str) -> None:
         raise SettingError("unknown_setting", f"{name} takes a whole number from {lowest} to {highest}.")
 
 
+# The variables of a setting with one value.
+_VARIABLES = {
+    # This acts below torch's own switch, so it also holds for a script that switches TF32 on.
+    ("tf32", "off"): {"NVIDIA_TF32_OVERRIDE": "0"},
+    ("fix", "hash"): {HASH_SEED: "0"},
+    ("compile", "off"): {"TORCHDYNAMO_DISABLE": "1", "TORCH_COMPILE_DISABLE": "1"},
+}
+
+
 def _variables(name: str, value: str) -> dict[str, str]:
     match name:
         case "cpu-isa":
@@ -123,10 +132,5 @@ def _variables(name: str, value: str) -> dict[str, str]:
             return dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), value)
         case "deterministic" | "fill":
             return {"CUBLAS_WORKSPACE_CONFIG": ":4096:8", "TORCHINDUCTOR_DETERMINISTIC": "1"}
-        case "tf32" if value == "off":
-            # This acts below torch's own switch, so it also holds for a script that switches TF32 on.
-            return {"NVIDIA_TF32_OVERRIDE": "0"}
-        case "fix" if value == "hash":
-            return {HASH_SEED: "0"}
         case _:
-            return {}
+            return _VARIABLES.get((name, value), {})

@@ -67,6 +67,8 @@ OperationKind = Annotated[
 OperationDigests = Annotated[
     str, StringConstraints(pattern=r"^[0-9]{1,9}:[0-9]{1,3}:[0-9a-f]{8}:[0-9a-f]{8}$", max_length=31)
 ]
+# 64 bytes in base64.
+StepSample = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9+/]{86}==$", max_length=88)]
 
 
 class ShownValue(Message):
@@ -172,8 +174,11 @@ class Trace(Message):
     `pairs` counts operations that the CPU and a card both ran. `asked` counts those whose outputs differ and
     those without a pair; `answered` of them were compared with float64. `unexplained`, `unjudged` and
     `reduced` count their sides. `whole` is False if operations were skipped for lack of space. `own` names
-    operations for which the script registers a kernel of its own. `shadow` is None where there was none.
-    `steps` has the first operations as number, index in `kinds`, and digests of inputs and of outputs.
+    operations for which the script registers a kernel of its own, `origin_unknown` those of which torch does
+    not tell who registered their kernels. `shadow` is None where there was none.
+    `steps` has the first operations as number, index in `kinds`, and digests of inputs and of outputs;
+    `samples` has for each of them six elements of the first output, their places fixed by its size, its sum
+    and its sum of absolute values: eight float64, little-endian, in base64.
     """
 
     operations_seen: Count
@@ -186,7 +191,9 @@ class Trace(Message):
     reduced: Count = 0
     operations: Annotated[list[TracedOperation], Field(max_length=30)] = Field(default_factory=list)
     own: Annotated[list[OperationName], Field(max_length=20)] = Field(default_factory=list)
+    origin_unknown: Annotated[list[OperationName], Field(max_length=20)] = Field(default_factory=list)
     shadow: Shadow | None = None
     kinds: Annotated[list[OperationKind], Field(max_length=1_000)] = Field(default_factory=list)
     steps: Annotated[list[OperationDigests], Field(max_length=1_000)] = Field(default_factory=list)
+    samples: Annotated[list[StepSample], Field(max_length=1_000)] = Field(default_factory=list)
     steps_omitted: Count = 0

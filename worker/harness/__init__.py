@@ -13,7 +13,8 @@ reads it:
                           `worker.sandbox` replaces it
     report_bytes  int     bytes that the report may have; 0 or absent: capture no values
     settings      object  text by name, the target's settings that apply after `import torch`:
-                          deterministic, fill, tf32 ("on" | "off"), seed (decimal digits), trace, fix
+                          deterministic, fill, tf32 ("on" | "off"), seed (decimal digits), trace, fix,
+                          compile
     passage       list    points to observe, as `worker.contract.passage.PassagePoint`; absent: none
 
 **Config** of a paused interpreter, JSON, the same path. `worker.warm.zygote` writes it, `pause.py` reads it:
@@ -31,7 +32,8 @@ reads them. Each line has a `kind`:
 
     torch      flags: value by name, right after `import torch` (`watch.numeric_flags`)
     exception  type: qualified name; message: text, absent if the script's own code would have to compose it
-    end        flags: as above, at the end; devices: ["cpu"] or the cards in use, as "cuda:0"
+    end        flags: as above, at the end, and with the setting `compile` the number `compile.graphs`;
+               devices: ["cpu"] or the cards in use, as "cuda:0"
     warning    one warning that was shown: category, base, text, file, line, script_line, count, as
                `worker.contract.observation.CapturedWarning`
     warnings   omitted: how often further warnings were shown; absent if warnings were not noted
@@ -117,6 +119,7 @@ _LOADED_BY_THE_HARNESS = (
     "reference.py",
     "aids/warning_notes.py",
     "aids/fix.py",
+    "aids/compile_layer.py",
     "shadow/own_kernels.py",
     "shadow/shadow.py",
     "shadow/shadow_steps.py",

@@ -317,7 +317,7 @@ def start(printed=None):
     trace = Trace()
     try:
         trace.own = load("own_kernels").OwnKernels()
-        shadow = load("shadow")
+        shadow = load("shadow", tensors_of=tensors_of)
         table = shadow.Shadow()
         trace.shown = load("shown_values", shadow=shadow).ShownValues(table)
         trace.follower = load("shadow_steps", shadow=shadow).Follower(table, trace.shown, may_use_tf32)
@@ -335,7 +335,8 @@ def message(trace):
     try:
         if trace.follower is not None:
             kinds = {(operation.name, operation.overload) for operation in trace.operations}
-            facts["own"] = trace.own.all_of(kinds)[:MOST_OWN]
+            own, unknown = trace.own.all_of(kinds)
+            facts["own"], facts["origin_unknown"] = own[:MOST_OWN], unknown[:MOST_OWN]
             facts["shadow"] = shadow_facts(trace)
             facts.update(load("step_digests").digests_of(trace.operations, inputs_of))
         facts.update(check(trace))

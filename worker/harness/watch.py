@@ -296,7 +296,7 @@ class Watch:
         self.settings = {}
         self.report_bytes = 0
         self.at_import = self.values = self.printed = self.channel = self.trace = self.passage = None
-        self.warned = self.fix = None
+        self.warned = self.fix = self.layer = None
         self.registered = False
 
     def register(self):
@@ -339,6 +339,8 @@ class Watch:
             apply_settings(torch, self.settings)
             if self.fix is not None:
                 self.fix["after_torch"](self.fix["running"], torch)
+            if "compile" in self.settings:
+                self.layer = start("compile_layer", self.settings["compile"], torch)
             if self.channel.is_ours():
                 self.at_import = numeric_flags(torch)
                 self.channel.send({"kind": "torch", "flags": self.at_import})
@@ -378,8 +380,10 @@ class Watch:
             if exception:
                 self.channel.send(exception)
             torch = sys.modules.get("torch")
-            flags = attempt(numeric_flags, torch) if self.at_import is not None else None
-            self.channel.send({"kind": "end", "flags": flags or {}, "devices": devices_used(torch)})
+            flags = (attempt(numeric_flags, torch) if self.at_import is not None else None) or {}
+            if self.layer is not None:
+                flags["compile.graphs"] = self.layer["graphs"]()
+            self.channel.send({"kind": "end", "flags": flags, "devices": devices_used(torch)})
             for message in self.warned["messages"](self.warned["running"]) if self.warned else ():
                 self.channel.send(message)
             if self.trace is not None:

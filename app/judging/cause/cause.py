@@ -57,10 +57,14 @@ _SENTENCES = {
     "ill_conditioned": "The inputs amplify a difference that is only rounding. "
     "Neither side is more correct than the other.",
     "unexplained": "One operation is further from the exact result than rounding explains.",
+    "compiler_frontend": "Capturing the graph for the compiler changes a number beyond rounding.",
+    "decomposition": "A decomposition, by which the compiler replaces an operation, changes a number "
+    "beyond rounding.",
+    "code_generation": "The code that the compiler generates changes a number beyond rounding.",
     "rounding_before_a_decision": "Rounding decides a comparison, an index or a step, "
     "and the numbers follow the decision.",
 }
-_CAUSE_TESTS = frozenset({"trace", "fill", "fix", "seed"})
+_CAUSE_TESTS = frozenset({"trace", "fill", "fix", "seed", "compile"})
 # TF32 makes a gap of about a thousand roundings. Without it only a few are left.
 _SHRINKS = 10
 _VALUE_KINDS = {CheckKind.OUTPUT, CheckKind.VALUE, CheckKind.DIFFERS, CheckKind.VARIES}

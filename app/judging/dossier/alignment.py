@@ -5,28 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import zip_longest
 
+from app.judging.dossier.distances import curve_of, growth_in, ulps_between
 from app.judging.dossier.document import Divergence, DossierCell
 from worker.contract.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One operation: its number, its kind (name, types and shapes), and digests of inputs and outputs."""
+    """One operation: its number, its kind (name, types and shapes), and digests of inputs and outputs.
+
+    `sample` has elements and sums of its result, in base64; it is empty in older traces.
+    """
 
     number: int
     kind: str
     inputs: str
     outputs: str
+    sample: str = ""
 
 
 def steps_of(trace: Trace) -> list[Step]:
     """The operations of a trace; those without a kind are left out."""
     steps = []
-    for text in trace.steps:
+    samples = trace.samples[: len(trace.steps)]
+    for text, sample in zip_longest(trace.steps, samples, fillvalue=""):
         number, kind, inputs, outputs = text.split(":")
         if int(kind) < len(trace.kinds):
-            steps.append(Step(int(number), trace.kinds[int(kind)], inputs, outputs))
+            steps.append(Step(int(number), trace.kinds[int(kind)], inputs, outputs, sample))
     return steps
 
 
@@ -49,6 +56,8 @@ def divergence(one: DossierCell, other: DossierCell) -> Divergence | None:
     differing = [(a, b) for a, b in pairs if a.outputs != b.outputs]
     origin = next(((a, b) for a, b in differing if a.inputs == b.inputs), None)
     first = origin or next(iter(differing), None)
+    curve = curve_of([(a.number, a.kind, a.sample, b.sample) for a, b in differing])
+    grows, factor = growth_in(curve)
     return Divergence(
         cells=(one.label, other.label),
         pairs=len(pairs),
@@ -59,6 +68,10 @@ def divergence(one: DossierCell, other: DossierCell) -> Divergence | None:
         operation=None if first is None else first[0].kind,
         on_equal_inputs=origin is not None,
         omitted=max(one.trace.steps_omitted, other.trace.steps_omitted),
+        ulps=None if first is None else ulps_between(first[0].kind, first[0].sample, first[1].sample),
+        curve=curve,
+        grows=grows,
+        grows_by=factor,
     )
 
 
@@ -81,8 +94,19 @@ def divergence_sentence(part: Divergence) -> str:
             f"{part.begins_at[0]}, {part.operation}."
         )
     number = part.begins_at[0] if part.begins_at[0] == part.begins_at[1] else "{}/{}".format(*part.begins_at)
+    far = "" if part.ulps is None else f" and {part.ulps:.3g} ULP apart"
     return (
-        f"{both}: the distance begins at operation {number}, {part.operation}, on equal inputs; "
+        f"{both}: the distance begins at operation {number}, {part.operation}, on equal inputs{far}; "
         f"{part.differing} of {part.pairs} common operations give other bits, {part.origins} of them on "
         "equal inputs."
+    )
+
+
+def growth_sentence(part: Divergence) -> str:
+    """The step at which a distance grows most, in words; empty if it never grows."""
+    if part.grows is None or part.grows_by is None:
+        return ""
+    return (
+        f"{part.cells[0]} against {part.cells[1]}: operation {part.grows.number}, {part.grows.operation}, "
+        f"enlarges the distance most, {part.grows_by:.3g} times, to {part.grows.distance:.3g} (relative)."
     )

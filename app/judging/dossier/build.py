@@ -9,7 +9,12 @@ from app.judging.cause.defect import NOT_ANALYSED, defect_of, missing_for, order
 from app.judging.cause.trace_verdict import FAR_APART, cause_by_trace, first_difference
 from app.judging.dossier.alignment import divergences
 from app.judging.dossier.document import Dossier, DossierCell, NumberInQuestion, Right, cells_with_trace
-from app.judging.dossier.questions import own_operations, questions
+from app.judging.dossier.layers import layers_finding
+from app.judging.dossier.questions import (
+    operations_of_unknown_origin,
+    own_operations,
+    questions,
+)
 from app.judging.dossier.shown_numbers import numbers_in_question
 from app.judging.judgement import Defect
 from worker.contract.trace import Trace
@@ -20,6 +25,10 @@ _TESTS = {
     "rounding": "Every operation and every shown value lies within what rounding allows.",
     "ill_conditioned": "Moving the inputs by one ULP, or rounding each step, moves the reference as far.",
     "reduced_precision": "The results are as exact as reduced factors allow, and not as exact as full ones.",
+    "compiler_frontend": "Its output lies outside what rounding allows, and the uncompiled one inside.",
+    "decomposition": "Its output lies outside what rounding allows, and that of the layers before it inside.",
+    "code_generation": "Its output lies outside what rounding allows, and that of the layers before it "
+    "inside.",
     "rounding_before_a_decision": "A comparison, a step or an index is different in float64, "
     "and a shown value with it.",
 }
@@ -38,8 +47,9 @@ def build_dossier(
     """The dossier. A trace may show a cause that comes before the run's own `cause` (with its `defect`)."""
     with_trace = cells_with_trace(cells)
     numbers, omitted = numbers_in_question(cells)
-    best_cause = _cause(with_trace, numbers, cause)
-    unknown = _unknown(with_trace, compiles=compiles)
+    layers = layers_finding(cells, compiles=compiles)
+    best_cause = _cause(with_trace, numbers, [cause, layers.cause])
+    unknown = _unknown(with_trace, are_layers_known=layers.answered)
     if best_cause != cause:
         defect = Defect.UNDECIDED if best_cause is None else defect_of(best_cause)
     if defect is Defect.NO and unknown and best_cause in _TESTS:
@@ -59,18 +69,18 @@ def build_dossier(
         defect=defect,
         defect_sentence=_defect_sentence(best_cause, defect, unknown, with_trace),
         divergences=divergences(with_trace),
-        questions=questions(cells, numbers, compiles=compiles),
+        questions=questions(cells, numbers, layers.question),
         unknown=unknown,
     )
 
 
 def _cause(
-    cells: Sequence[DossierCell], numbers: Sequence[NumberInQuestion], known: str | None
+    cells: Sequence[DossierCell], numbers: Sequence[NumberInQuestion], known: Sequence[str | None]
 ) -> str | None:
     """The first cause, in the order of the table, of those that a test showed."""
     causes = {cause for cell in cells if cell.trace is not None and (cause := cause_by_trace(cell.trace))}
     shadow_cause = _cause_by_shadow(cells, numbers)
-    causes |= {cause for cause in (known, shadow_cause) if cause not in (None, NOT_ANALYSED)}
+    causes |= {cause for cause in (*known, shadow_cause) if cause not in (None, NOT_ANALYSED)}
     return min(causes, key=order_of, default=None)
 
 
@@ -131,6 +141,8 @@ def _cause_sentence(cause: str | None, cells: Sequence[DossierCell]) -> str:
             "One operation is further from the exact result than rounding explains. "
             f"It is an implementation that the script registers for {names}, not torch's own."
         )
+    if cause == "unexplained" and wrong & {*own, *operations_of_unknown_origin(cells)}:
+        return f"{sentence(cause)} Nothing shows whether it is torch's own implementation."
     return sentence(cause)
 
 
@@ -140,7 +152,11 @@ def _defect_sentence(
     if cause is None:
         return "No test showed a cause."
     if defect is Defect.YES:
-        place = "the script's own implementation" if own_operations(cells) else "what computes the numbers"
+        place = (
+            "the script's own implementation"
+            if own_operations(cells) and not operations_of_unknown_origin(cells)
+            else "what computes the numbers"
+        )
         return f"This is a defect of {place}." if cause == "unexplained" else "This is a defect."
     if defect is Defect.NO:
         return "This is not a defect."
@@ -175,14 +191,14 @@ def _summary(cells: Sequence[DossierCell], numbers: Sequence[NumberInQuestion], 
     return numbers[0].sentence
 
 
-def _unknown(cells: Sequence[DossierCell], *, compiles: bool) -> list[str]:
+def _unknown(cells: Sequence[DossierCell], *, are_layers_known: bool) -> list[str]:
     """The gaps: things that were not looked at, or can't be known."""
     rows: list[str] = []
     for cell in cells:
         if cell.trace is not None:
             rows += [f"{cell.label}: {gap}" for gap in _gaps(cell.trace)]
-    if compiles:
-        rows.append("The script asks for compilation, and traced scripts run without it.")
+    if not are_layers_known:
+        rows.append("The script asks for compilation, and what it compiles could not be compared.")
     return rows
 
 

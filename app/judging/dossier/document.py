@@ -18,6 +18,8 @@ DOSSIER_VERSION = 1
 class DossierCell:
     """The facts of a cell for the dossier: its target, its output, and its trace if it has one.
 
+    `layer` is the setting `compile`, `graphs` how many graphs were compiled with it (None if unknown), and
+    `failure` the type of the exception of a failed attempt.
     `attempts` counts the ended attempts, and `outputs` the different texts that they printed.
     """
 
@@ -26,6 +28,10 @@ class DossierCell:
     attempts: int = 0
     outputs: int = 0
     settings: frozenset[str] = frozenset()
+    device: str = "cpu"
+    layer: str = ""
+    graphs: int | None = None
+    failure: str = ""
     trace: Trace | None = None
 
 
@@ -82,12 +88,24 @@ class NumberInQuestion(_Part):
     sentence: str = ""
 
 
+class Distance(_Part):
+    """How far two executions are apart after one operation, relative to the size of its result."""
+
+    number: int
+    operation: str
+    distance: float
+
+
 class Divergence(_Part):
     """Two traced executions, operation by operation, by digests of their bits.
 
     `pairs` counts operations that both have, `unpaired` the others, `differing` pairs with unequal outputs,
     and `origins` those of them with equal inputs. `begins_at` has the two numbers of the first of these, or
     of the first differing pair; null if none differs. `omitted` operations were not compared.
+
+    `ulps` is the distance there, of the elements that were compared, in units in the last place; null if only
+    others differ. `curve` has the relative distances in the order of the operations, and `grows` the step
+    that enlarges the largest one so far the most, with `grows_by`, the factor.
     """
 
     cells: tuple[str, str]
@@ -99,6 +117,10 @@ class Divergence(_Part):
     operation: str | None = None
     on_equal_inputs: bool = False
     omitted: int = 0
+    ulps: float | None = None
+    curve: list[Distance] = Field(default_factory=list)
+    grows: Distance | None = None
+    grows_by: float | None = None
 
 
 class Question(_Part):

@@ -1,15 +1,16 @@
-"""The picture of a number as a strip: its sides, and the reference with its uncertainty. Inline SVG."""
+"""Pictures as inline SVG: a number as a strip, and the distance of two executions as a staircase."""
 
 from __future__ import annotations
 
 import math
 from html import escape
 
-from app.judging.dossier.document import NumberInQuestion, NumberSide
+from app.judging.dossier.document import Divergence, NumberInQuestion, NumberSide
 
 WIDTH, ROW, LEFT, RIGHT = 640, 26, 16, 16
 # With so many sides the rows would be no strip.
 MOST_SIDES = 6
+STAIRS, AXIS, FLOOR = 200, 64, 24
 
 
 def strip(number: NumberInQuestion) -> str:
@@ -58,3 +59,53 @@ def strip(number: NumberInQuestion) -> str:
 
 def _spread(side: NumberSide) -> float:
     return max(side.uncertainty or 0.0, side.rounding or 0.0)
+
+
+def staircase(part: Divergence) -> str:
+    """The relative distance of two executions over their operations, on a logarithmic scale.
+
+    Dots are the distances, the line is the largest one so far, and the ring marks the step that enlarges it
+    most. Empty with fewer than two points.
+    """
+    if len(part.curve) < 2:
+        return ""
+    low = math.floor(math.log10(min(point.distance for point in part.curve)))
+    high = max(low + 1, math.ceil(math.log10(max(point.distance for point in part.curve))))
+    first, last = part.curve[0].number, part.curve[-1].number
+
+    def place(number: int, distance: float) -> tuple[float, float]:
+        share = (number - first) / max(1, last - first)
+        height = (math.log10(distance) - low) / (high - low)
+        return AXIS + share * (WIDTH - AXIS - RIGHT), STAIRS - FLOOR - height * (STAIRS - FLOOR - 12)
+
+    marks: list[str] = []
+    for exponent in range(low, high + 1, max(1, (high - low) // 5)):
+        y = place(first, 10.0**exponent)[1]
+        marks.append(
+            f'<line x1="{AXIS}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="currentColor" '
+            f'opacity=".15"/><text x="{AXIS - 6}" y="{y + 4:.1f}" font-size="12" text-anchor="end" '
+            f'fill="currentColor">1e{exponent}</text>'
+        )
+    stairs, largest = "", 0.0
+    for point in part.curve:
+        x, y = place(point.number, point.distance)
+        marks.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2" fill="currentColor" opacity=".5"/>')
+        if point.distance > largest:
+            largest = point.distance
+            stairs += f"H{x:.1f}V{y:.1f}" if stairs else f"M{x:.1f} {y:.1f}"
+    marks.append(f'<path d="{stairs}H{WIDTH - RIGHT}" fill="none" stroke="currentColor" stroke-width="2"/>')
+    if part.grows is not None:
+        x, y = place(part.grows.number, part.grows.distance)
+        marks.append(
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="6" fill="none" stroke="currentColor" stroke-width="2"/>'
+        )
+    for number, anchor, x in ((first, "start", AXIS), (last, "end", WIDTH - RIGHT)):
+        marks.append(
+            f'<text x="{x}" y="{STAIRS - 6}" font-size="12" text-anchor="{anchor}" '
+            f'fill="currentColor">operation {number}</text>'
+        )
+    words = escape(f"{part.cells[0]} against {part.cells[1]}: relative distance after each operation")
+    return (
+        f'<svg role="img" aria-label="{words}" viewBox="0 0 {WIDTH} {STAIRS}" width="{WIDTH}" '
+        f'height="{STAIRS}">{"".join(marks)}</svg>'
+    )

@@ -5,28 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.judging.cause.trace_verdict import amplifier, first_difference, trace_sentences
-from app.judging.dossier.alignment import divergence_sentence, divergences
+from app.judging.dossier.alignment import divergence_sentence, divergences, growth_sentence
 from app.judging.dossier.document import DossierCell, NumberInQuestion, Question, Right, cells_with_trace
 from worker.contract.trace import Shadow, Trace
 
-_COMPILES = "No test compared compiled layers: traced scripts run without compilation."
-
 
 def questions(
-    cells: Sequence[DossierCell], numbers: Sequence[NumberInQuestion], *, compiles: bool
+    cells: Sequence[DossierCell], numbers: Sequence[NumberInQuestion], layers: Question
 ) -> list[Question]:
-    """All five, in their order. `compiles`: whether the script asks for compilation."""
+    """All five, in their order. `layers` is the answer to D."""
     with_trace = cells_with_trace(cells)
     return [
         _varies(cells),
         _right_side(with_trace, numbers),
         _operation(with_trace),
-        Question(
-            letter="D",
-            asks="Which layer of the compiler?",
-            answer=None if compiles else "not compiled",
-            test=_COMPILES if compiles else "The script asks for no compilation.",
-        ),
+        layers,
         _own(with_trace),
     ]
 
@@ -99,7 +92,9 @@ def _operation(cells: Sequence[DossierCell]) -> Question:
     traces = [cell.trace for cell in cells if cell.trace is not None]
     if not traces:
         return Question(letter="C", asks=asks, test="No operation was traced.")
-    facts = [divergence_sentence(each) for each in divergences(cells)]
+    parts = divergences(cells)
+    facts = [divergence_sentence(each) for each in parts]
+    facts += [sentence for each in parts if (sentence := growth_sentence(each))]
     facts += [
         f"{cell.label}: {sentence}"
         for cell in cells
@@ -135,7 +130,7 @@ def _own(cells: Sequence[DossierCell]) -> Question:
     asks = "Is it the script's own implementation?"
     if not cells:
         return Question(letter="E", asks=asks, test="No operation was traced.")
-    own = own_operations(cells)
+    own, unknown = own_operations(cells), operations_of_unknown_origin(cells)
     foreign = sorted(
         {
             restart.name
@@ -147,10 +142,11 @@ def _own(cells: Sequence[DossierCell]) -> Question:
     )
     facts = [f"The script registers an implementation of its own for {name}." for name in own]
     facts += [f"The script calls {name}, which is not an operation of torch." for name in foreign]
+    facts += [f"Torch does not tell who registered {name}." for name in unknown]
     return Question(
         letter="E",
         asks=asks,
-        answer="yes" if own else "partly" if foreign else "no",
+        answer="yes" if own else "partly" if foreign else None if unknown else "no",
         test="The kernels that Python code registered with torch while the script ran, and operations that "
         "torch does not have.",
         facts=facts,
@@ -160,6 +156,11 @@ def _own(cells: Sequence[DossierCell]) -> Question:
 def own_operations(cells: Sequence[DossierCell]) -> list[str]:
     """The operations for which the script registers a kernel."""
     return sorted({name for cell in cells if cell.trace is not None for name in cell.trace.own})
+
+
+def operations_of_unknown_origin(cells: Sequence[DossierCell]) -> list[str]:
+    """The operations of which torch does not tell who registered their kernels."""
+    return sorted({name for cell in cells if cell.trace is not None for name in cell.trace.origin_unknown})
 
 
 def _count(number: int, noun: str) -> str:

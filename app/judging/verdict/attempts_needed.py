@@ -64,8 +64,8 @@ def _next_of_one(
     have = len(evidence_of(results))
     if plan.exact:
         return max(0, plan.at_most - have)
-    if "trace" in target.settings:
-        # A trace shows how numbers are computed, which is the same each time. The cell without it gives the
+    if "trace" in target.settings or "compile" in target.settings:
+        # These show how numbers are computed, which is the same each time. The cell without them gives the
         # rate.
         return max(0, 1 - have)
     if "fix" in target.settings:
@@ -111,7 +111,7 @@ def needs_passage(
     """
     if facets := facets_of(claim):
         return any(needs_passage(one, script, target, results, plan) for one in facets.values())
-    if not results or {"trace", "fill", "fix"}.intersection(target.settings):
+    if not results or {"trace", "fill", "fix", "compile"}.intersection(target.settings):
         return False
     counted, passages = evidence_of(results), passages_in(results)
     if not needs_another_check(passages, counted) or not points_to_pass(claim, script, target, counted):

@@ -26,7 +26,7 @@ from app.judging.verdict.pairs import judge_pairs
 from worker.contract import Environment
 
 # A target with one of these settings only tests for a cause, if the same target without it is there.
-CAUSE_TESTS = frozenset({"trace", "fill", "fix"})
+CAUSE_TESTS = frozenset({"trace", "fill", "fix", "compile"})
 # `reproduced` and `flaky` are sightings of the claim itself.
 NOT_SEEN = {Verdict.NOT_REPRODUCED, Verdict.DIFFERENT}
 WITHOUT_RESULT = {Verdict.NO_RESULT}

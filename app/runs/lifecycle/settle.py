@@ -11,16 +11,19 @@ from dataclasses import dataclass
 from sqlalchemy.orm import Session
 
 from app.clock import now
+from app.ids import new_id
 from app.intake.reading import Reading
 from app.judging.verdict.passage import MOST_CHECKS, lost_passage
 from app.judging.versions import JUDGING_RULES
 from app.runs.estimates.attempt_budget import attempts_required
+from app.runs.estimates.automatic_traces import automatic_traces
 from app.runs.lifecycle.bisection import continue_bisection
 from app.runs.lifecycle.finish import end_run
 from app.runs.rows.attempts import new_attempts, remove_attempt
 from app.runs.rows.events import emit
-from app.runs.rows.facts import reading_of, repeat_plan_of, report_of_run, results_by_attempt
+from app.runs.rows.facts import job_facts, reading_of, repeat_plan_of, report_of_run, results_by_attempt
 from app.runs.rows.judging_limits import judge_job_within_limits, needed_within_limits
+from app.runs.rows.presets import known_presets
 from app.settings import ServiceSettings
 from app.states import OPEN_ATTEMPT_STATES, OPEN_STATES
 from app.storage.models import AttemptRow, JobRow, RunRow
@@ -111,7 +114,7 @@ def settle_job(session: Session, run: RunRow, job: JobRow, *, settings: ServiceS
             new_attempts(session, job, count=int(passage), kind=AttemptKind.PASSAGE)
             outbox(session).wake_dispatcher()
         case Judge():
-            _judge(session, run, job, reading, results)
+            _judge(session, run, job, reading, results, settings=settings)
         case Wait():
             pass
 
@@ -162,12 +165,21 @@ def decide(
     return Decision(RunMore(passage=True) if needed.passage and tried < MOST_CHECKS else Judge(), unneeded)
 
 
-def _judge(session: Session, run: RunRow, job: JobRow, reading: Reading, results: Sequence[Result]) -> None:
+def _judge(
+    session: Session,
+    run: RunRow,
+    job: JobRow,
+    reading: Reading,
+    results: Sequence[Result],
+    *,
+    settings: ServiceSettings,
+) -> None:
     """Judge a job. The last job is judged with its run, so that it is judged once."""
     job.state = "judged"
     emit(session, run, "job.judged", job=job.id)
     session.flush()
-    if not queries.has_open_jobs(session, run.id):
+    is_over = not queries.has_open_jobs(session, run.id)
+    if is_over and not _trace_numbers(session, run, reading, settings=settings):
         end_run(session, run, moment=now())
         return
     script, target = reading.script_of(job.script_digest), target_of(job)
@@ -175,6 +187,38 @@ def _judge(session: Session, run: RunRow, job: JobRow, reading: Reading, results
         reading.claim, script, target, results, plan=repeat_plan_of(run)
     ).verdict
     job.rules = JUDGING_RULES
+
+
+def _trace_numbers(session: Session, run: RunRow, reading: Reading, *, settings: ServiceSettings) -> bool:
+    """Add cells with `trace=on` if the results put numbers in question; whether any were added."""
+    if run.trigger != "submitted" or run.preset is None or run.preset == BISECTION:
+        return False
+    jobs, attempts = queries.jobs_of_run(session, run.id), queries.attempts_of_run(session, run.id)
+    cells = automatic_traces(
+        reading,
+        job_facts(jobs, attempts, results_by_attempt(session, attempts)),
+        preset=known_presets(settings).get(run.preset),
+        repeats=repeat_plan_of(run),
+        budget_seconds=settings.explain_seconds,
+        wall_seconds=settings.wall_seconds,
+    )[: max(0, settings.cells - len(jobs))]
+    for position, (script, target) in enumerate(cells, 1 + max(job.position for job in jobs)):
+        job = JobRow(
+            id=new_id(),
+            run_id=run.id,
+            position=position,
+            script_digest=script,
+            target=target.model_dump(mode="json"),
+            state="queued",
+            generation=1,
+        )
+        session.add(job)
+        session.flush()
+        new_attempts(session, job, count=1)
+        emit(session, run, "job.added", job=job.id)
+    if cells:
+        outbox(session).wake_dispatcher()
+    return bool(cells)
 
 
 def _enough_is_waiting(session: Session, run: RunRow, job: JobRow, *, settings: ServiceSettings) -> bool:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 from app.judging.dossier.build import build_dossier
 from app.judging.dossier.document import Dossier, DossierCell
 from app.runs.run_object.document import JobPart, RunDocument
+from app.targets.planning.cause_tests import compiles
 from worker.contract import AttemptKind, Outcome
 
-_COMPILES = re.compile(r"\btorch\s*\.\s*(?:compile|jit)\b|\.compile\(")
+_SCRIPTED = ("torch.jit", "torch.export")
 
 
 def has_trace(run: RunDocument) -> bool:
@@ -26,7 +25,7 @@ def dossier_of_run(run: RunDocument) -> Dossier:
         [_cell(job) for job in jobs],
         cause=run.cause,
         defect=run.defect,
-        compiles=_COMPILES.search(text) is not None,
+        compiles=compiles(text) or any(word in text for word in _SCRIPTED),
         report=run.report.id,
         run=run.id,
         title=run.report.title,
@@ -42,11 +41,22 @@ def _cell(job: JobPart) -> DossierCell:
         and attempt.kind is not AttemptKind.PREVIEW
         and attempt.counted
     ]
+    failed = next((attempt for attempt in job.attempts if attempt.exception is not None), None)
     return DossierCell(
         label=job.target.label,
+        device=job.target.device,
+        layer=job.target.settings.get("compile", ""),
+        graphs=_graphs(ended[0].flags_changed) if ended else None,
+        failure="" if failed is None or failed.exception is None else failed.exception.type,
         stdout=ended[0].stdout if ended else "",
         attempts=len(ended),
         outputs=len({attempt.stdout for attempt in ended}),
         settings=frozenset(job.target.settings),
         trace=job.trace,
     )
+
+
+def _graphs(flags: dict[str, object]) -> int | None:
+    """The number of graphs that were compiled; None if the harness did not tell."""
+    graphs = flags.get("compile.graphs")
+    return graphs if type(graphs) is int else None

@@ -18,6 +18,8 @@ DETERMINISTIC = {"deterministic": "on"}
 # Do the CPU and a GPU agree if convolutions and matrix products on the GPU keep all digits?
 WITHOUT_TF32 = {"tf32": "off"}
 
+# Which layer of the compiler changes a number? Without compilation: the traced cell.
+LAYERS = ("eager", "aot_eager", "decomposed", "inductor")
 # Is the error of every operation explained by rounding?
 TRACED = {"trace": "on"}
 
@@ -26,9 +28,27 @@ MOST_SOURCES = 4
 _MOST_TEXT = 20_000
 _NUMBER = re.compile(r"\d|\binf\b|\bnan\b", re.IGNORECASE)
 _TORCH = re.compile(r"^[^\S\n]*+(?:import|from)\s+torch\b", re.MULTILINE)
+_COMPILES = re.compile(
+    r"\btorch\s*\.\s*compile\b|\bfrom\s+torch\s+import\b[^\n]{0,200}\bcompile\b|(?<!\bre)\.compile\(\s*\)"
+)
 _MULTIPLIES = re.compile(
     r"\b(?:conv\w*|Conv\w*|matmul|mm|bmm|addmm|einsum|linear|Linear|\w*Attention|LSTM|GRU)\(|\w @ \w"
 )
+
+
+def imports_torch(source: str) -> bool:
+    """Whether a line of the script imports torch."""
+    return _TORCH.search(source) is not None
+
+
+def compiles(source: str) -> bool:
+    """Whether the script asks for `torch.compile`, of a function or of a module."""
+    return imports_torch(source) and _COMPILES.search(source) is not None
+
+
+def layer_tests(script: Script) -> tuple[dict[str, str], ...]:
+    """The settings that each stop the compiler after one of its layers, if the script compiles."""
+    return tuple({"compile": layer} for layer in LAYERS) if compiles(script.script) else ()
 
 
 def variation_tests(script: Script) -> tuple[dict[str, str], ...]:
@@ -59,7 +79,7 @@ def cause_tests(claim: Claim, script: Script) -> tuple[tuple[Device | None, dict
         tests.append((None, FILLED))
     if any(set(check.sides) == {"cpu", "cuda"} for check in bugs) and _MULTIPLIES.search(script.script):
         tests.append((Device.CUDA, WITHOUT_TF32))
-    if _TORCH.search(script.script) and not script.unseeded:
+    if imports_torch(script.script) and not script.unseeded:
         tests.extend((device, TRACED) for device in _traced_on(claim))
     return tuple(tests)
 

@@ -11,8 +11,8 @@ from app.targets.fleet import capabilities_of, cards_of_kind
 from app.targets.packages import nearest_to_claim, versions_for
 from app.targets.parse import check_target
 from app.targets.pattern import ANY, Pattern
-from app.targets.planning.cause_tests import cause_tests
-from app.targets.planning.presets import Preset
+from app.targets.planning.cause_tests import cause_tests, layer_tests
+from app.targets.planning.presets import EXPLAIN, Preset
 from app.targets.target import Target
 from worker.contract import Device, Hello
 
@@ -46,6 +46,13 @@ def cells_of_preset(
     cells += [
         (each.digest, target) for each in scripts.values() for target in _tests(reading.claim, each, devices)
     ]
+    if preset.name == EXPLAIN:
+        cells += [
+            (each.digest, check_target(Target(device=device, settings=settings)))
+            for each in scripts.values()
+            for device in devices
+            for settings in layer_tests(each)
+        ]
     near = [(device, nearest_to_claim(reading, device, fleet)) for device in devices]
     cells += [
         (digest, check_target(Target(device=device, toolchain=name)))

@@ -9,8 +9,9 @@ from markupsafe import Markup
 from app.http.access import CanRead, CanSubmit, token_of
 from app.http.checked_route import CheckedRoute
 from app.http.state import SessionDep, SettingsDep
+from app.judging.dossier.alignment import divergence_sentence, growth_sentence
 from app.judging.dossier.markdown import dossier_markdown, number, short
-from app.judging.dossier.picture import strip
+from app.judging.dossier.picture import staircase, strip
 from app.runs.lookup.dossiers import dossier_of_report
 from app.runs.submission.relaunch import relaunch
 from app.targets.planning.presets import EXPLAIN
@@ -45,6 +46,17 @@ def get_explain(
         return as_markdown(dossier_markdown(dossier, address=address))
     # Our own markup: its only text from elsewhere is escaped.
     pictures = {row.name: Markup(strip(row)) for row in dossier.numbers}  # noqa: S704
+    stairs = [
+        (part, growth_sentence(part) or divergence_sentence(part), Markup(picture))  # noqa: S704
+        for part in dossier.divergences
+        if (picture := staircase(part))
+    ]
     return page(
-        "dossier.html", dossier=dossier, report_id=report_id, number=number, short=short, pictures=pictures
+        "dossier.html",
+        dossier=dossier,
+        report_id=report_id,
+        number=number,
+        short=short,
+        pictures=pictures,
+        stairs=stairs,
     )

@@ -73,7 +73,7 @@ def _environments_with(run: RunDocument, verdicts: Collection[Verdict]) -> list[
     digests = {
         attempt.environment
         for job in run.jobs
-        if job.verdict in verdicts and not {"fill", "fix"}.intersection(job.target.settings)
+        if job.verdict in verdicts and not {"fill", "fix", "compile"}.intersection(job.target.settings)
         for attempt in job.attempts
         if attempt.counted and attempt.environment is not None
     }

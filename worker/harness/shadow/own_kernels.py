@@ -12,10 +12,13 @@ def registrations():
 
 
 class OwnKernels:
-    """The operations of torch for which the script registers a kernel, in `names`, as "aten::cos"."""
+    """The operations of torch for which the script registers a kernel, in `names`, as "aten::cos".
+
+    `unknown` has those of which torch does not tell who registered their kernels.
+    """
 
     def __init__(self):
-        self.names = set()
+        self.names, self.unknown = set(), set()
         self.known = set(registrations())
 
     def look(self):
@@ -24,26 +27,42 @@ class OwnKernels:
             return
         fresh = set(registrations()) - self.known
         self.known = set(registrations())
-        names = {"::".join(each.split("/")[:2]) for each in fresh if not each.endswith("/Meta")}
-        self.names.update(filter(has_foreign_kernel, names))
+        for name in {"::".join(each.split("/")[:2]) for each in fresh if not each.endswith("/Meta")}:
+            self.note(name)
+
+    def note(self, name):
+        """Put an operation into `names` or `unknown` if its kernels may be the script's."""
+        foreign = has_foreign_kernel(name)
+        if foreign is None:
+            self.unknown.add(name)
+        elif foreign:
+            self.names.add(name)
 
     def all_of(self, operations):
-        """All names, also those registered by compiled code, for (name, overload) of what ran."""
-        names = {name + ("." + overload if overload else "") for name, overload in operations}
-        return sorted({name.split(".")[0] for name in self.names.union(filter(has_foreign_kernel, names))})
+        """All names, also of compiled code, for (name, overload) of what ran; and all of unknown origin."""
+        for name, overload in operations:
+            self.note(name + ("." + overload if overload else ""))
+        own, unknown = ({name.split(".")[0] for name in names} for names in (self.names, self.unknown))
+        return sorted(own), sorted(unknown - own)
 
 
 def has_foreign_kernel(name):
-    """Whether torch itself did not register all kernels of an operation ("aten::add.Tensor")."""
+    """Whether torch itself did not register all kernels of an operation ("aten::add.Tensor").
+
+    None if torch does not tell.
+    """
     if not name.startswith("aten::"):
         return False
     try:
         text = torch._C._dispatch_dump(name)
     except Exception:
-        return False
+        return None
+    places = re.findall(r"^(?!debug)\S+.*: registered at (.+):[0-9]+ ::", text, re.MULTILINE)
+    if not places:
+        return None
     built = re.search(r"^debug: registered at (.*?)build/aten/", text, re.MULTILINE)
     package = os.path.dirname(torch.__file__) + os.sep
-    for path in re.findall(r"^(?!debug)\S+.*: registered at (.+):[0-9]+ ::", text, re.MULTILINE):
+    for path in places:
         ours = path.startswith(package) and path != package + "library.py"
         if os.path.isabs(path) and not ours and not (built and path.startswith(built[1])):
             return True

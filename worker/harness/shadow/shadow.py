@@ -18,6 +18,8 @@ import time
 
 import torch
 
+# `trace.py` gives it: all tensors in nested lists and tuples.
+tensors_of = globals()["tensors_of"]
 # One of these limits ends the shadow, never the script.
 SHADOW_BYTES = 256 << 20
 SHADOW_SECONDS = 20.0
@@ -43,16 +45,6 @@ WRITTEN = {"running_mean", "running_var"}
 
 class FullError(Exception):
     """A budget is used up; the first argument names it: "bytes" or "seconds"."""
-
-
-def tensors_of(values):
-    """Yield all tensors in nested lists and tuples."""
-    for value in values:
-        if isinstance(value, torch.Tensor):
-            yield value
-        elif isinstance(value, (list, tuple)):
-            for tensor in tensors_of(value):
-                yield tensor
 
 
 def is_number(tensor):
