@@ -40,6 +40,26 @@ x = torch.ones(5)
 x += torch.arange(5.)
 print(x)
 """
+WRONG_SORT = """
+import torch
+library = torch.library.Library("aten", "IMPL")
+def bad(x, dim=-1, descending=False):
+    values, places = torch.topk(x, len(x), dim, descending)
+    return values.flip(0), places
+library.impl("sort", bad, "CPU")
+print(torch.sort(torch.tensor([0.3, 0.1, 0.9])).values)
+"""
+WRONG_VECTORS = """
+import torch
+library = torch.library.Library("aten", "IMPL")
+def bad(a, UPLO="L", compute_v=True):
+    values, vectors = torch.linalg.eig(a)
+    values, order = values.real.sort()
+    return values, vectors.real[:, order] * 1.001
+library.impl("_linalg_eigh", bad, "CPU")
+a = torch.tensor([[2.0, 1.0], [1.0, 5.0]])
+print(torch.linalg.eigh(a).eigenvectors)
+"""
 # The same wrong kernel beside what a trace can't look into, or where it is harder to see.
 PLANTED = """
 import torch, threading
@@ -78,7 +98,8 @@ for dtype in (torch.float32, torch.float64, torch.bfloat16, torch.float16):
 for one in (torch.linalg.inv(positive), torch.logdet(positive), torch.linalg.cholesky(positive), torch.linalg.svd(positive)[1], a.half(),
             torch.linalg.solve(positive, square), torch.matrix_exp(square / 9), torch.cdist(a, a), torch.logdet(torch.ones(4, 4) / 3),
             torch.special.gammaln(a.abs()), torch.erfinv(a.clamp(-0.9, 0.9)), F.conv2d(a[None, None], torch.randn(3, 1, 3, 3)),
-            torch.fft.fft2(a)):
+            torch.fft.fft2(a), *torch.linalg.eigh(positive), *torch.linalg.qr(a), torch.linalg.lu_factor(square)[0],
+            *torch.linalg.svd(a, full_matrices=False), torch.linalg.eig(square)[0].real, a.topk(3)[0], a.median(0)[0], a.kthvalue(5)[0]):
     one.sum()
 weights = [torch.randn(48, 8, requires_grad=True), torch.randn(8, requires_grad=True)]
 for optimizer in (torch.optim.SGD(weights, lr=0.1, momentum=0.9), torch.optim.Adam(weights, foreach=True)):
@@ -98,13 +119,24 @@ def trace_of(result: Result) -> Trace:
 
 
 @pytest.mark.sandbox
-@pytest.mark.parametrize(("script", "name"), [(WRONG_KERNEL, "aten::cos"), (WRONG_IN_PLACE, "aten::add_")])
+@pytest.mark.parametrize(
+    ("script", "name"),
+    [
+        (WRONG_KERNEL, "aten::cos"),
+        (WRONG_IN_PLACE, "aten::add_"),
+        (WRONG_SORT, "aten::sort"),
+        (WRONG_VECTORS, "aten::_linalg_eigh"),
+    ],
+)
 def test_an_operation_that_is_wrong_is_named(execute: Execute, script: str, name: str) -> None:
     trace = trace_of(execute(script, settings=TRACED))
     assert trace.unexplained == 1
     assert [operation.name for operation in trace.operations] == [name]
     (side,) = trace.operations[0].sides
-    assert side.worst is not None
+    if side.worst is None:
+        # Its factors are judged as a whole.
+        assert side.ulps > 1000
+        return
     assert abs(float(side.worst[0]) - float(side.worst[1])) == pytest.approx(side.error, rel=1e-6)
 
 

@@ -61,6 +61,7 @@ OperationName = Annotated[
 ]
 
 
+OwnName = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z_][a-zA-Z0-9_.]*$", max_length=122)]
 OperationKind = Annotated[
     str, StringConstraints(pattern=r"^aten::[a-zA-Z0-9_][a-zA-Z0-9_(), ]*$", max_length=246)
 ]
@@ -153,6 +154,8 @@ class Decision(Message):
 class Shadow(Message):
     """Values that a script shows, held against float64, which was computed beside it.
 
+    `restart_count` counts all restarts, `free_choices` those of them where several answers are right.
+    `undefined` has casts of numbers that the integer type can't hold: `elements` of them.
     `stopped_at` is the operation at which `stopped_by`, a budget, ended it: what is shown later has no
     reference. `seconds` is the time that it took. `omitted` counts further shown values.
     """
@@ -162,7 +165,9 @@ class Shadow(Message):
     omitted: Count = 0
     restarts: Annotated[list[Restart], Field(max_length=10)] = Field(default_factory=list)
     restart_count: Count = 0
+    free_choices: Count = 0
     decisions: Annotated[list[Decision], Field(max_length=10)] = Field(default_factory=list)
+    undefined: Annotated[list[Decision], Field(max_length=10)] = Field(default_factory=list)
     stopped_at: Count | None = None
     stopped_by: Literal["bytes", "seconds"] | None = None
     seconds: Size = 0.0
@@ -175,7 +180,8 @@ class Trace(Message):
     those without a pair; `answered` of them were compared with float64. `unexplained`, `unjudged` and
     `reduced` count their sides. `whole` is False if operations were skipped for lack of space. `own` names
     operations for which the script registers a kernel of its own, `origin_unknown` those of which torch does
-    not tell who registered their kernels. `shadow` is None where there was none.
+    not tell who registered their kernels. `replaced` names functions of torch that the script replaced, and
+    its own `autograd.Function`s ("__main__.Square"). `shadow` is None where there was none.
     `steps` has the first operations as number, index in `kinds`, and digests of inputs and of outputs;
     `samples` has for each of them six elements of the first output, their places fixed by its size, its sum
     and its sum of absolute values: eight float64, little-endian, in base64.
@@ -192,6 +198,7 @@ class Trace(Message):
     operations: Annotated[list[TracedOperation], Field(max_length=30)] = Field(default_factory=list)
     own: Annotated[list[OperationName], Field(max_length=20)] = Field(default_factory=list)
     origin_unknown: Annotated[list[OperationName], Field(max_length=20)] = Field(default_factory=list)
+    replaced: Annotated[list[OwnName], Field(max_length=20)] = Field(default_factory=list)
     shadow: Shadow | None = None
     kinds: Annotated[list[OperationKind], Field(max_length=1_000)] = Field(default_factory=list)
     steps: Annotated[list[OperationDigests], Field(max_length=1_000)] = Field(default_factory=list)

@@ -120,6 +120,7 @@ _LOADED_BY_THE_HARNESS = (
     "aids/warning_notes.py",
     "aids/fix.py",
     "aids/compile_layer.py",
+    "aids/residuals.py",
     "shadow/own_kernels.py",
     "shadow/shadow.py",
     "shadow/shadow_steps.py",

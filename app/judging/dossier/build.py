@@ -29,6 +29,8 @@ _TESTS = {
     "decomposition": "Its output lies outside what rounding allows, and that of the layers before it inside.",
     "code_generation": "Its output lies outside what rounding allows, and that of the layers before it "
     "inside.",
+    "sign_or_order": "The factors give their matrix back and are orthogonal as far as rounding allows.",
+    "undefined_conversion": "A cast was seen whose integer type can't hold the number.",
     "rounding_before_a_decision": "A comparison, a step or an index is different in float64, "
     "and a shown value with it.",
 }
@@ -50,6 +52,11 @@ def build_dossier(
     layers = layers_finding(cells, compiles=compiles)
     best_cause = _cause(with_trace, numbers, [cause, layers.cause])
     unknown = _unknown(with_trace, are_layers_known=layers.answered)
+    unknown += [
+        f"{number.name}: the two sides differ in float64, too. Nothing shows which formula is meant."
+        for number in numbers
+        if number.formulas_differ
+    ]
     if best_cause != cause:
         defect = Defect.UNDECIDED if best_cause is None else defect_of(best_cause)
     if defect is Defect.NO and unknown and best_cause in _TESTS:
@@ -87,29 +94,38 @@ def _cause(
 def _cause_by_shadow(cells: Sequence[DossierCell], numbers: Sequence[NumberInQuestion]) -> str | None:
     """The cause by what is shown: None unless all was looked at, and each number lies within its bounds."""
     traces = [cell.trace for cell in cells if cell.trace is not None]
-    if not traces or not numbers or any(trace.unexplained for trace in traces):
+    shadows = [trace.shadow for trace in traces if trace.shadow is not None]
+    if any(shadow.undefined for shadow in shadows):
+        return "undefined_conversion"
+    chooses = any(shadow.free_choices for shadow in shadows)
+    if not (numbers or chooses) or any(trace.unexplained for trace in traces):
         return None
-    decides = any(trace.shadow is not None and trace.shadow.decisions for trace in traces)
+    decides = any(shadow.decisions for shadow in shadows)
     if decides and any(
         number.right in (Right.NONE, Right.SOME) or _is_sensitive(number) for number in numbers
     ):
         return "rounding_before_a_decision"
     if not all(is_whole(trace) for trace in traces) or any(
-        number.right is not Right.ALL for number in numbers
+        number.right is not Right.ALL or number.formulas_differ for number in numbers
     ):
         return None
-    return "ill_conditioned" if any(map(_is_sensitive, numbers)) else "rounding"
+    sensitive = any(map(_is_sensitive, numbers))
+    return "ill_conditioned" if sensitive else "sign_or_order" if chooses else "rounding"
 
 
 def is_whole(trace: Trace) -> bool:
-    """Whether every operation was seen and held against float64, and the shadow never began again."""
+    """Whether every operation is torch's, was seen and held against float64, and the shadow never restarted.
+
+    Except where several answers are right: these are judged by what they have to be.
+    """
     shadow = trace.shadow
     return (
         trace.whole
         and trace.answered == trace.asked
         and not trace.unjudged
         and shadow is not None
-        and not shadow.restart_count
+        and shadow.restart_count == shadow.free_choices
+        and not trace.replaced
         and shadow.stopped_at is None
     )
 
@@ -213,6 +229,9 @@ def _gaps(trace: Trace) -> list[str]:
         rows.append(
             f"{trace.unjudged} results have no single right answer, or can't be evaluated in float64."
         )
+    if trace.replaced:
+        names = ", ".join(trace.replaced[:3])
+        rows.append(f"Nothing shows what the script's own implementation should give: {names}.")
     shadow = trace.shadow
     if shadow is None:
         return [*rows, "No reference was computed for what the script shows."]
@@ -222,9 +241,9 @@ def _gaps(trace: Trace) -> list[str]:
         )
     rows += [
         f"The reference restarted at operation {restart.number}, {restart.name}: {restart.why}."
-        for restart in shadow.restarts[:3]
+        for restart in [each for each in shadow.restarts if each.why != "several right answers"][:3]
     ]
-    if shadow.restart_count > 3:
+    if shadow.restart_count - shadow.free_choices > 3:
         rows.append(f"The reference restarted {shadow.restart_count} times in all.")
     if any(value.dtype in _DOUBLE for value in shadow.values):
         rows.append("Some shown values are float64 themselves: only their uncertainty is known.")

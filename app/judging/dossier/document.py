@@ -72,8 +72,8 @@ class NumberInQuestion(_Part):
 
     `judgeable` is false if the reference was computed with a kernel that the script registers.
     `lines` are the lines of the output that show it, as far as they are known. `gap` is the largest distance
-    between two sides, `reference_gap` the distance of their references there. `sentence` says which side is
-    right and by how much.
+    between two sides, `reference_gap` the distance of their references there. `formulas_differ`: two sides of
+    a comparison are far apart in float64, too. `sentence` says which side is right and by how much.
     """
 
     name: str
@@ -84,6 +84,7 @@ class NumberInQuestion(_Part):
     judgeable: bool = True
     gap: float | None = None
     reference_gap: float | None = None
+    formulas_differ: bool = False
     right: Right = Right.UNKNOWN
     sentence: str = ""
 

@@ -122,6 +122,9 @@ def _operation_named(traces: Sequence[Trace]) -> str | None:
     for trace in traces:
         if (first := first_difference(trace)) is not None:
             return first.name
+    for trace in traces:
+        if trace.shadow is not None and trace.shadow.decisions:
+            return trace.shadow.decisions[0].name
     return None
 
 
@@ -141,16 +144,25 @@ def _own(cells: Sequence[DossierCell]) -> Question:
         }
     )
     facts = [f"The script registers an implementation of its own for {name}." for name in own]
+    replaced = sorted({name for cell in cells if cell.trace is not None for name in cell.trace.replaced})
+    facts += [_own_fact(name) for name in replaced]
     facts += [f"The script calls {name}, which is not an operation of torch." for name in foreign]
     facts += [f"Torch does not tell who registered {name}." for name in unknown]
     return Question(
         letter="E",
         asks=asks,
-        answer="yes" if own else "partly" if foreign else None if unknown else "no",
-        test="The kernels that Python code registered with torch while the script ran, and operations that "
-        "torch does not have.",
+        answer="yes" if own or replaced else "partly" if foreign else None if unknown else "no",
+        test="The kernels that Python code registered with torch while the script ran, operations that torch "
+        "does not have, functions of torch that the script replaced, and its own derivatives.",
         facts=facts,
     )
+
+
+def _own_fact(name: str) -> str:
+    script, _, function = name.partition("__main__.")
+    if not script:
+        return f"The script defines the operation {function} with its own derivative."
+    return f"The script replaces {name} by an implementation of its own."
 
 
 def own_operations(cells: Sequence[DossierCell]) -> list[str]:

@@ -178,7 +178,8 @@ def _rounds_to(number: Number, value: float) -> bool:
 
 def _with_sentence(number: NumberInQuestion) -> NumberInQuestion:
     right, sentence = _judge(number)
-    return number.model_copy(update={"right": right, "sentence": sentence})
+    differ = number.judgeable and number.name.startswith("compared[") and _formulas_differ(number)
+    return number.model_copy(update={"right": right, "sentence": sentence, "formulas_differ": differ})
 
 
 def _judge(number: NumberInQuestion) -> tuple[Right, str]:

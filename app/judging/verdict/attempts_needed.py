@@ -29,6 +29,8 @@ ALWAYS_RANDOM = 10
 NEVER_RANDOM = 20
 # Attempts of a cell that fixes a source of variation.
 FIXED = 12
+# Without a claim: as many as three plain ones that all differ need.
+FIXED_UNCLAIMED = 4
 # Attempts when results are mixed, which gives the rate to about 20 %, and the most time for them in seconds.
 MIXED = 20
 MIXED_SECONDS = 300.0
@@ -70,7 +72,8 @@ def _next_of_one(
         return max(0, 1 - have)
     if "fix" in target.settings:
         # So many that they hardly agree by chance.
-        return max(0, min(FIXED, most_attempts(claim, script, plan)) - have)
+        fixed = FIXED if claim.having(Role.BUG) else FIXED_UNCLAIMED
+        return max(0, min(fixed, most_attempts(claim, script, plan)) - have)
     if not have:
         # The first attempt alone shows whether this target can show the claim at all.
         return 1

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from app.judging.cause.defect import OF_THE_SCRIPT, defect_of
 from app.judging.dossier.build import build_dossier
 from app.judging.dossier.document import Dossier, DossierCell
+from app.judging.judgement import Defect, Verdict
 from app.runs.run_object.document import JobPart, RunDocument
 from app.targets.planning.cause_tests import compiles
 from worker.contract import AttemptKind, Outcome
@@ -24,12 +26,20 @@ def dossier_of_run(run: RunDocument) -> Dossier:
     return build_dossier(
         [_cell(job) for job in jobs],
         cause=run.cause,
-        defect=run.defect,
+        defect=_defect(run),
         compiles=compiles(text) or any(word in text for word in _SCRIPTED),
         report=run.report.id,
         run=run.id,
         title=run.report.title,
     )
+
+
+def _defect(run: RunDocument) -> Defect:
+    """Whether the run's cause is a defect. Without a claim the question is only whether repeats vary."""
+    failed = any(attempt.outcome is not Outcome.COMPLETED for job in run.jobs for attempt in job.attempts)
+    if run.cause in OF_THE_SCRIPT and run.cause_test and run.verdict is Verdict.OBSERVED and not failed:
+        return defect_of(run.cause, about_repeats=True)
+    return run.defect
 
 
 def _cell(job: JobPart) -> DossierCell:

@@ -11,6 +11,19 @@ def registrations():
     return getattr(torch.library, "_impls", ())
 
 
+def places():
+    """The modules and classes of torch whose functions a script may replace, by name."""
+    names = ("nn.functional", "linalg", "fft", "special", "Tensor", "nn.init", "nn.Linear", "nn.LayerNorm")
+    found = {"torch": torch}
+    for name in names:
+        place = torch
+        for part in name.split("."):
+            place = getattr(place, part, None)
+        if place is not None:
+            found["torch." + name] = place
+    return found
+
+
 class OwnKernels:
     """The operations of torch for which the script registers a kernel, in `names`, as "aten::cos".
 
@@ -20,6 +33,19 @@ class OwnKernels:
     def __init__(self):
         self.names, self.unknown = set(), set()
         self.known = set(registrations())
+        self.functions = {name: dict(vars(place)) for name, place in places().items()}
+
+    def replaced(self):
+        """The functions of torch that the script replaced, and its own autograd functions."""
+        names = [
+            "%s.%s" % (place, name)
+            for place, holder in places().items()
+            for name, value in vars(holder).items()
+            if value is not self.functions[place].get(name, value) and is_foreign(value)
+        ]
+        functions = torch.autograd.Function.__subclasses__()
+        names += ["__main__." + each.__name__ for each in functions if each.__module__ == "__main__"]
+        return sorted(name[:120] for name in names if name.replace(".", "").isidentifier() and name.isascii())
 
     def look(self):
         """Note what was registered since the last time. At the script's end Python has removed it."""
@@ -44,6 +70,12 @@ class OwnKernels:
             self.note(name + ("." + overload if overload else ""))
         own, unknown = ({name.split(".")[0] for name in names} for names in (self.names, self.unknown))
         return sorted(own), sorted(unknown - own)
+
+
+def is_foreign(function):
+    """Whether a function is not one of torch's or Python's own."""
+    module = getattr(function, "__module__", None)
+    return callable(function) and not str(module).startswith(("torch", "builtins"))
 
 
 def has_foreign_kernel(name):

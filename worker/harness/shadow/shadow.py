@@ -134,14 +134,16 @@ class Shadow:
     """The table of shadows.
 
     `restarts`: where the reference began again. `decisions`: comparisons and casts that float64 would answer
-    differently. `stopped`: (operation, budget), or None.
+    differently. `undefined`: casts of what the integer type can't hold. `stopped`: (operation, budget), or
+    None.
     """
 
     def __init__(self):
         self.lock, self.pid = threading.RLock(), os.getpid()
         self.table = {}
-        self.restarts, self.restart_count = [], 0
-        self.decisions, self.decision_count = [], 0
+        # `free_choices`: those of the restarts where several answers are right.
+        self.restarts, self.restart_count, self.free_choices = [], 0, 0
+        self.decisions, self.undefined = [], []
         self.stopped = None
         self.bytes = self.since_sweep = 0
         self.seconds = 0.0
@@ -174,6 +176,7 @@ class Shadow:
     def restart(self, number, name, why):
         """Note that the reference begins again at an operation."""
         self.restart_count += 1
+        self.free_choices += why == "several right answers"
         if len(self.restarts) < MOST_RESTARTS:
             self.restarts.append({"number": number, "name": name, "why": why})
 

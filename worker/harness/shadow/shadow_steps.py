@@ -264,6 +264,8 @@ class Follower:
 
     def _decide(self, step, outputs):
         """Note a decision (a comparison, an index, an integer) that float64 answers differently."""
+        if step.kind.name == "_to_copy":
+            self._note_undefined(step, outputs[0])
         is_closeness = step.kind.name == "le" and step.number - self.compared_at < CLOSENESS_STEPS
         if is_closeness or len(self.table.decisions) >= MOST_DECISIONS:
             return
@@ -272,6 +274,18 @@ class Follower:
             int((mine != theirs).sum()) for mine, theirs in zip(exact, outputs) if mine.shape == theirs.shape
         )
         self._add_decision(step, differing)
+
+    def _note_undefined(self, step, result):
+        """Note a cast to integers of numbers that the type can't hold."""
+        source = next(tensors_of([step.args]))
+        if result.dtype is torch.bool or source.is_complex() or len(self.table.undefined) >= MOST_DECISIONS:
+            return
+        limits = torch.iinfo(result.dtype)
+        values = source.double()
+        # The upper limit of 64 bits is no float64; the number above it is one.
+        elements = int((~((values >= limits.min) & (values < float(limits.max) + 1))).sum())
+        if elements:
+            self.table.undefined.append({"number": step.number, "name": step.name, "elements": elements})
 
     def _note_jump(self, step, exact, outputs):
         """Note a step of the result that float64 takes elsewhere."""
