@@ -123,6 +123,7 @@ _LOADED_BY_THE_HARNESS = (
     "aids/residuals.py",
     "shadow/own_kernels.py",
     "shadow/shadow.py",
+    "shadow/together.py",
     "shadow/shadow_steps.py",
     "shadow/shown_values.py",
     "shadow/step_digests.py",

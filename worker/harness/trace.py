@@ -320,7 +320,9 @@ def start(printed=None):
         shadow = load("shadow", tensors_of=tensors_of)
         table = shadow.Shadow()
         trace.shown = load("shown_values", shadow=shadow).ShownValues(table)
-        trace.follower = load("shadow_steps", shadow=shadow).Follower(table, trace.shown, may_use_tf32)
+        together = load("together", shadow=shadow)
+        steps = load("shadow_steps", shadow=shadow, together=together)
+        trace.follower = steps.Follower(table, trace.shown, may_use_tf32)
         if printed is not None:
             trace.shown.watch_printing(printed, lambda: trace.seen)
     except Exception:

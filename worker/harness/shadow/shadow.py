@@ -12,6 +12,7 @@ Views need no step of their own, since they share a storage. Whatever is written
 element, and its shadows restart from the script's value. Integers and bools are the script's own.
 """
 
+import math
 import os
 import threading
 import time
@@ -81,13 +82,12 @@ def region(elements, tensor):
     return elements.as_strided(shape, strides, at)
 
 
-def shadow_view(elements, tensor):
-    """The part of a shadow that stands for the tensor, in float64 or complex128."""
-    view = region(elements, tensor)
+def rows_region(rows, tensor):
+    """The parts of rows of flat elements that lie as the tensor in its storage, complex numbers as pairs."""
+    shape, strides, at = list(tensor.shape), list(tensor.stride()), tensor.storage_offset()
     if tensor.is_complex():
-        view = torch.view_as_complex(view)
-        view = view.conj() if tensor.is_conj() else view
-    return torch._neg_view(view) if tensor.is_neg() else view
+        shape, strides, at = [*shape, 2], [*(2 * stride for stride in strides), 1], 2 * at
+    return rows.as_strided([len(rows), *shape], [rows.stride(0), *strides], at)
 
 
 def real_parts(tensor):
@@ -95,6 +95,11 @@ def real_parts(tensor):
     if tensor.is_complex():
         return torch.view_as_real(tensor.resolve_conj().resolve_neg())
     return tensor.resolve_neg()
+
+
+def is_broken(value):
+    """Whether a number of Python has a fraction: whole ones, such as exponents, are meant exactly."""
+    return math.isfinite(value) and value != int(value)
 
 
 def bits(tensor):
@@ -112,7 +117,10 @@ def unit_of(values, dtype):
 
 
 class Entry:
-    """The shadows of one storage. `plain`: the elements that they stand for; `origin` keeps its name."""
+    """The shadows of one storage, one in each row of `copies`.
+
+    `plain`: the elements that they stand for; `origin` keeps its name.
+    """
 
     def __init__(self, origin, plain, copies):
         self.origin, self.plain, self.copies = origin, plain, copies
@@ -223,8 +231,14 @@ class Shadow:
         self.make_room(plain.numel(), plain.element_size())
         # A copy even of float64: the script's own memory must never be written to.
         wide = plain.to(torch.float64, copy=True)
-        copies = [wide, *(self.move(wide, plain.dtype) for _ in MOVED), *(wide.clone() for _ in ROUNDED)]
-        return self.put(tensor, plain.clone(), copies)
+        return self.put(tensor, plain.clone(), self.fresh(wide, plain.dtype))
+
+    def fresh(self, values, dtype):
+        """New shadows of float64 values, one in each row."""
+        copies = values.expand(COPIES, *values.shape).clone(memory_format=torch.contiguous_format)
+        moved = copies[MOVED[0] : MOVED[-1] + 1]
+        moved.copy_(self.move(moved, dtype))
+        return copies
 
     def put(self, tensor, plain, copies):
         """Store the shadows of a tensor's storage."""
@@ -247,17 +261,18 @@ class Shadow:
         if step is not None:
             self.restart(step.number, step.name, "an input changed out of sight")
         stays = bits(before) == bits(now)
-        wide = now.double()
-        for at, elements in enumerate(entry.copies):
-            fresh = self.move(wide, now.dtype) if at in MOVED else wide
-            part = region(elements, tensor)
-            part.copy_(torch.where(stays, part, fresh))
+        part = rows_region(entry.copies, tensor)
+        part.copy_(torch.where(stays, part, self.fresh(now.double(), now.dtype)))
         before.copy_(now)
         return entry
 
     def views(self, tensor, **how):
-        """The shadows of a tensor, one for each copy."""
-        return [shadow_view(elements, tensor) for elements in self.entry(tensor, **how).copies]
+        """The shadows of a tensor, one in each row, in float64 or complex128."""
+        view = rows_region(self.entry(tensor, **how).copies, tensor)
+        if tensor.is_complex():
+            view = torch.view_as_complex(view)
+            view = view.conj() if tensor.is_conj() else view
+        return torch._neg_view(view) if tensor.is_neg() else view
 
     def forget(self, tensors):
         """Drop the shadows of these tensors' storages: they restart at their next use."""

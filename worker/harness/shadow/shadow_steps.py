@@ -1,10 +1,11 @@
-"""Follows a script's operations with their shadows. `trace.py` loads it, with `shadow` among its globals."""
+"""Follows a script's operations with their shadows. `trace.py` loads it, with `shadow` and `together`."""
 
 import math
 
 import torch
 
 shadow = globals()["shadow"]
+together = globals()["together"]
 tensors_of, is_number = shadow.tensors_of, shadow.is_number
 
 # These give one of their inputs' numbers, or a sign of it: nothing is rounded.
@@ -186,28 +187,38 @@ class Follower:
         ]
         if not fresh and not any(map(is_number, step.written)):
             return
-        results = self._results(step, outputs)
-        check_finite(step, results[0], outputs)
+        results = self._results(step, outputs, [at for at, _ in fresh])
+        exact = [result[shadow.REFERENCE] for result in results]
+        check_finite(step, exact, outputs)
         if step.kind.name.rstrip("_") in JUMPS and outputs:
-            self._note_jump(step, results[0], outputs)
+            self._note_jump(step, exact, outputs)
         for at, tensor in fresh:
             if at not in UNIQUE.get(step.kind.name, (at,)):
                 if step.kind.name not in FOR_BACKWARD or step.needs_grad:
                     self.table.restart(step.number, step.name, "several right answers")
-            elif at < len(results[0]):
-                self._register(tensor, [result[at] for result in results])
+            elif at < len(results):
+                self._register(tensor, results[at])
         for tensor in step.written:
             if is_number(tensor):
                 entry = self.table.table[shadow.storage_of(tensor)._cdata]
                 shadow.region(entry.plain, tensor).copy_(shadow.region(shadow.flat(tensor), tensor))
 
-    def _results(self, step, outputs):
-        """The results of each copy, in a list; of the last copies, rounded."""
+    def _results(self, step, outputs, fresh):
+        """For each output, a result for each copy; of the last copies, rounded.
+
+        `fresh`: the places of outputs that are no inputs.
+        """
         is_exact = self._is_exact(step, outputs)
         terms = None
         if step.kind.name in SUMS and not step.written:
             (terms, *_) = tensors_of([self._evaluate(step, ABSOLUTE)])
-        results = []
+        writes_integers = any(id(each) not in step.views for each in step.written)
+        results = together.evaluate(step, writes_integers)
+        if results is not None:
+            if not is_exact:
+                self._round_together(step, outputs, [(at, results[at]) for at in fresh], terms)
+            return results
+        by_copy = []
         for copy in range(shadow.COPIES):
             result = list(tensors_of([self._evaluate(step, copy)]))
             if copy in shadow.ROUNDED and not is_exact:
@@ -219,8 +230,16 @@ class Follower:
                     self._with_rounding(step, mine, tensor.dtype, terms) if is_number(tensor) else mine
                     for mine, tensor in zip(result, outputs)
                 ]
-            results.append(result)
-        return results
+            by_copy.append(result)
+        return [list(each) for each in zip(*by_copy)]
+
+    def _round_together(self, step, outputs, fresh, terms):
+        """Round the last copies of what the operation wrote to, and of its fresh results, in place."""
+        rounded = slice(shadow.ROUNDED[0], shadow.ROUNDED[-1] + 1)
+        views = [(step.views[id(each)], each.dtype, None) for each in step.written if id(each) in step.views]
+        for view, dtype, sums in views + [(rows, outputs[at].dtype, terms) for at, rows in fresh]:
+            part = view[rounded]
+            part.copy_(self._with_rounding(step, part, dtype, sums))
 
     def _with_rounding(self, step, values, dtype, terms=None):
         """The values with what the operation may have rounded: by each element, or by the largest one.
@@ -229,7 +248,7 @@ class Follower:
         """
         name = step.kind.name.lstrip("_")
         sizes = values.abs().max().expand_as(values) if name.startswith(BY_THE_LARGEST) else values.abs()
-        if terms is not None and terms.shape == values.shape:
+        if terms is not None and terms.shape == values.shape[-terms.dim() or values.dim() :]:
             sizes = torch.maximum(sizes, terms.abs())
         if name.startswith(RUNNING) and values.numel():
             sizes = sizes * math.sqrt(values.numel())
@@ -253,13 +272,15 @@ class Follower:
         """Store shadows for a new tensor, laid out as it is."""
         present = shadow.flat(tensor)
         self.table.make_room(present.numel(), present.element_size())
-        copies = []
-        for result in results:
-            if result.shape != tensor.shape:
-                raise ValueError("another shape")
-            elements = present.to(torch.float64, copy=True)
-            shadow.region(elements, tensor).copy_(shadow.real_parts(result))
-            copies.append(elements)
+        if any(result.shape != tensor.shape for result in results):
+            raise ValueError("another shape")
+        copies = present.double().expand(shadow.COPIES, -1).clone(memory_format=torch.contiguous_format)
+        region = shadow.rows_region(copies, tensor)
+        if isinstance(results, torch.Tensor):
+            region.copy_(shadow.real_parts(results))
+        else:
+            for part, result in zip(region, results):
+                part.copy_(shadow.real_parts(result))
         self.table.put(tensor, present.clone(), copies)
 
     def _decide(self, step, outputs):
@@ -315,7 +336,7 @@ class Follower:
                 return [translate(item) for item in value]
             if isinstance(value, torch.dtype):
                 return shadow.WIDE.get(value, value)
-            if isinstance(value, float) and copy in shadow.MOVED and is_broken(value):
+            if isinstance(value, float) and copy in shadow.MOVED and shadow.is_broken(value):
                 return value * (1 + unit if copy == shadow.MOVED[0] else 1 - unit)
             return value
 
@@ -359,11 +380,6 @@ def shadow_of(step, tensor, copy):
     if copy == ABSOLUTE:
         return step.views[id(tensor)][shadow.REFERENCE].abs().to(shadow.WIDE[tensor.dtype])
     return step.views[id(tensor)][copy]
-
-
-def is_broken(value):
-    """Whether a number of Python has a fraction: whole ones, such as exponents, are meant exactly."""
-    return math.isfinite(value) and value != int(value)
 
 
 def dropout_of(args, out):

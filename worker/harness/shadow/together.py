@@ -1,0 +1,176 @@
+"""Evaluates an operation on all shadows of its inputs at once. `trace.py` loads it, with `shadow`.
+
+That is for operations that work element by element, products of matrices, and sums: most of a training loop.
+The shadows of a tensor are the rows of one tensor, so one call gives what five calls would.
+"""
+
+import torch
+
+shadow = globals()["shadow"]
+aten = torch.ops.aten
+
+POINTWISE = {
+    "add", "sub", "mul", "div", "neg", "abs", "relu", "exp", "log", "log1p", "expm1", "sqrt", "rsqrt",
+    "reciprocal", "sigmoid", "tanh", "sin", "cos", "erf", "pow", "where", "maximum", "minimum", "clone",
+    "_to_copy", "copy", "zero", "threshold_backward", "tanh_backward", "sigmoid_backward", "addcmul",
+    "addcdiv", "clamp", "clamp_min", "clamp_max", "masked_fill", "sign", "gelu", "gelu_backward", "silu",
+    "silu_backward",
+}  # fmt: skip
+# Their result is a term times a number that the call names.
+FACTORS = {"add": "alpha", "sub": "alpha", "addcmul": "value", "addcdiv": "value"}
+# The argument with the dimension.
+DIMENSION = {
+    "_softmax": 1,
+    "_log_softmax": 1,
+    "_softmax_backward_data": 2,
+    "_log_softmax_backward_data": 2,
+}
+MEAN = 1
+
+
+class NotTogetherError(Exception):
+    """The operation has to be evaluated once for each copy."""
+
+
+def evaluate(step, written_integers):
+    """The results, each with one row for each copy; None if they can't be computed at once.
+
+    `written_integers`: whether the operation writes to what has no shadow.
+    """
+    name = step.kind.name
+    base = name if name in DIMENSION else name.rstrip("_")
+    if written_integers or (base not in POINTWISE and name not in SPECIAL and name not in DIMENSION):
+        return None
+    try:
+        if base in POINTWISE:
+            out = pointwise(step, base)
+        elif name in DIMENSION:
+            out = along_dimension(step, DIMENSION[name])
+        else:
+            out = SPECIAL[name](step)
+    except NotTogetherError:
+        return None
+    return list(shadow.tensors_of([out]))
+
+
+def rows_of(step, value, dimensions):
+    """A tensor argument for all copies: its shadows, or itself, with leading dimensions of length 1."""
+    if id(value) not in step.views:
+        return value
+    rows = step.views[id(value)]
+    missing = dimensions - value.dim()
+    return rows.reshape(len(rows), *([1] * missing), *value.shape) if missing else rows
+
+
+def is_broken(value):
+    """Whether it is a number of Python that each copy has for itself."""
+    return isinstance(value, float) and shadow.is_broken(value)
+
+
+def numbers_of(step, value, dimensions, device):
+    """A number of Python for all copies: those that move the inputs move it, too."""
+    unit = torch.finfo(shadow.REAL.get(step.dtype, step.dtype)).eps
+    factors = torch.ones(shadow.COPIES, dtype=torch.float64, device=device)
+    factors[shadow.MOVED[0]] += unit
+    factors[shadow.MOVED[1]] -= unit
+    return (factors * value).reshape(-1, *([1] * dimensions))
+
+
+def pointwise(step, base):
+    """An operation that works element by element."""
+    tensors = list(shadow.tensors_of([step.args, *step.kwargs.values()]))
+    dimensions = max(tensor.dim() for tensor in tensors)
+    device = tensors[0].device
+    types = [str(argument.type) for argument in step.func._schema.arguments]
+
+    def translate(value, type_name):
+        if isinstance(value, torch.Tensor):
+            return rows_of(step, value, dimensions)
+        if isinstance(value, (list, tuple)):
+            raise NotTogetherError
+        if isinstance(value, torch.dtype):
+            return shadow.WIDE.get(value, value)
+        if is_broken(value):
+            if type_name != "Tensor":
+                raise NotTogetherError
+            return numbers_of(step, value, dimensions, device)
+        return value
+
+    kwargs = dict(step.kwargs)
+    args = [translate(value, type_name) for value, type_name in zip(step.args, types)]
+    factor = kwargs.get(FACTORS.get(base))
+    if is_broken(factor):
+        del kwargs[FACTORS[base]]
+        args[1] = args[1] * numbers_of(step, factor, dimensions, device)
+    if step.written and args[0].dim() <= dimensions:
+        raise NotTogetherError
+    return step.func(*args, **{name: translate(value, "") for name, value in kwargs.items()})
+
+
+def along_dimension(step, at):
+    """An operation along a dimension, which counts from the end here."""
+    (first, *others), rest = step.args[:at], step.args[at + 1 :]
+    if not first.dim() or step.kwargs:
+        raise NotTogetherError
+    dimension = step.args[at] if step.args[at] < 0 else step.args[at] - first.dim()
+    rows = [rows_of(step, each, first.dim()) for each in (first, *others)]
+    return step.func(*rows, dimension, *[shadow.WIDE.get(value, value) for value in rest])
+
+
+def total(step):
+    """A sum or a mean."""
+    first, *rest = step.args
+    names = [argument.name for argument in step.func._schema.arguments][1:]
+    named = {**dict(zip(names, rest)), **step.kwargs}
+    dims = named.get("dim")
+    dims = range(first.dim()) if dims is None or dims == [] else dims
+    if not first.dim():
+        raise NotTogetherError
+    dims = [each if each < 0 else each - first.dim() for each in dims]
+    operation = aten.sum.dim_IntList if step.kind.name == "sum" else aten.mean.dim
+    return operation(step.views[id(first)], dims, bool(named.get("keepdim")))
+
+
+def product(step):
+    """A product of two matrices, or of stacks of them."""
+    one, other = step.args
+    return torch.matmul(step.views[id(one)], step.views[id(other)])
+
+
+def product_and_sum(step):
+    """A product of two matrices, plus a matrix or a row."""
+    if step.kwargs or step.written:
+        raise NotTogetherError
+    term, one, other = step.args
+    rows = rows_of(step, term, 2)
+    return torch.baddbmm(rows, step.views[id(one)], step.views[id(other)])
+
+
+def squared_loss(step):
+    """The mean of squared differences."""
+    one, other = step.args[:2]
+    reduction = step.args[2] if len(step.args) > 2 else MEAN
+    if reduction != MEAN or one.shape != other.shape or not one.dim() or step.kwargs:
+        raise NotTogetherError
+    squares = (step.views[id(one)] - step.views[id(other)]) ** 2
+    return squares.flatten(1).mean(1)
+
+
+def squared_loss_backward(step):
+    """The derivative of the mean of squared differences."""
+    grad, one, other, reduction = step.args
+    if reduction != MEAN or one.shape != other.shape or grad.dim() or not one.dim() or step.kwargs:
+        raise NotTogetherError
+    rows = rows_of(step, grad, one.dim())
+    return (step.views[id(one)] - step.views[id(other)]) * (2.0 / one.numel()) * rows
+
+
+SPECIAL = {
+    "sum": total,
+    "mean": total,
+    "mm": product,
+    "bmm": product,
+    "addmm": product_and_sum,
+    "mse_loss": squared_loss,
+    "mse_loss_backward": squared_loss_backward,
+}
