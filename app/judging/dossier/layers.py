@@ -78,7 +78,7 @@ def layers_finding(cells: Sequence[DossierCell], *, compiles: bool) -> LayersFin
             else None
             if not whole
             else "none: the same output"
-            if all(each.same for each in results)
+            if all(each.same for each in results if each.within)
             else "none: within rounding",
             test="The output with each layer of the compiler against the uncompiled one. The float64 shadow "
             "of that one says how far rounding may move a number.",
