@@ -1,9 +1,9 @@
 """How well dossiers tell defects from harmless differences: `python -m bench.evidence`.
 
-    .venv/bin/python -m bench.evidence [--part tuned] [--wrong] [--json] [--record | --again]
+    .venv/bin/python -m bench.evidence [--part tuned] [--wrong] [--json] [--record] [--runs]
 
-`--record` first runs the scripts without a recorded run, `--again` all of them, on this machine's first
-toolchain. Otherwise the recorded runs are judged again, which takes seconds.
+`--record` first traces the scripts again, on this machine's first toolchain; `--runs` also runs those whose
+answer needs other cells, on a node. Otherwise what is recorded is judged again, which takes seconds.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ def main() -> int:
     parser.add_argument("--only", action="append", help="only the script with this name; may be repeated")
     parser.add_argument("--wrong", action="store_true", help="name the scripts with a wrong answer")
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--record", action="store_true", help="run what has no recorded run first")
-    parser.add_argument("--again", action="store_true", help="run everything first")
+    parser.add_argument("--record", action="store_true", help="trace the scripts first")
+    parser.add_argument("--runs", action="store_true", help="and run those that need other cells")
     options = parser.parse_args()
     every = [
         case for case in cases(options.part or PARTS) if not options.only or case.name in set(options.only)
     ]
-    if options.record or options.again:
+    if options.record or options.runs:
         began = time.monotonic()
-        for name in record(every, again=options.again):
+        for name in record(every, runs=options.runs):
             sys.stderr.write(f"{time.monotonic() - began:6.0f} s {name}\n")
     results = outcomes(every, answers(every))
     figures = {

@@ -6,23 +6,30 @@ For measuring: all scripts take a minute. `OUT` gets a line of JSON for each scr
 `plain_seconds`, `traced_seconds`, `trace`, the `trace` line of the report, and `failed`, a traceback.
 """
 
+from __future__ import annotations
+
 import contextlib
 import io
 import json
 import os
+import select
 import shutil
+import signal
 import sys
 import tempfile
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import torch
 
 SECONDS = 120
 
 
-def flat_copy(harness, folder):
+def flat_copy(harness: Path, folder: Path) -> str:
     """The harness's files in one folder, as in the sandbox; returns it with a slash."""
     for path in harness.rglob("*.py"):
         if path.name != "__init__.py":
@@ -31,27 +38,27 @@ def flat_copy(harness, folder):
     return f"{folder}/"
 
 
-def load(path, names):
-    exec(compile(Path(path).read_text(), path, "exec"), names)
+def load(path: str, names: dict[str, Any]) -> dict[str, Any]:
+    exec(compile(Path(path).read_text(), path, "exec"), names)  # noqa: S102
     return names
 
 
-def run_script(path):
+def run_script(path: str) -> None:
     """Execute a script as the main module."""
-    module = type(sys)("__main__")
+    module = ModuleType("__main__")
     sys.modules["__main__"] = module
-    exec(compile(Path(path).read_text(), path, "exec"), vars(module))
+    exec(compile(Path(path).read_text(), path, "exec"), vars(module))  # noqa: S102
 
 
-def plain(path, _folder):
+def plain(path: str, _folder: str) -> dict[str, Any]:
     out, began = io.StringIO(), time.monotonic()
     with contextlib.redirect_stdout(out):
         run_script(path)
     return {"stdout": out.getvalue(), "plain_seconds": time.monotonic() - began}
 
 
-def traced(path, folder):
-    elements = type(sys)("elements")
+def traced(path: str, folder: str) -> dict[str, Any]:
+    elements = ModuleType("elements")
     load(folder + "elements.py", vars(elements))
     values = load(folder + "values.py", {"__name__": "values", "elements": elements})
     printed = values["PrintedTensors"]()
@@ -59,7 +66,7 @@ def traced(path, folder):
     trace = load(folder + "trace.py", {"__name__": "trace"})
     questions = path_of_questions(folder)
 
-    def keep(asked):
+    def keep(asked: object) -> dict[str, Any]:
         torch.save(asked, questions)
         return {}
 
@@ -73,20 +80,21 @@ def traced(path, folder):
     return {"trace": facts, "traced_seconds": time.monotonic() - began}
 
 
-def path_of_questions(folder):
+def path_of_questions(folder: str) -> str:
     return folder + "questions.pt"
 
 
-def checked(_path, folder):
+def checked(_path: str, folder: str) -> dict[str, Any]:
     """The answer of the rounding check, in a process in which nothing is patched."""
     sys.argv = ["rounding_check.py", path_of_questions(folder)]
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         load(folder + "rounding_check.py", {"__name__": "__main__", "__file__": folder + "rounding_check.py"})
-    return json.loads(out.getvalue())
+    answer: dict[str, Any] = json.loads(out.getvalue())
+    return answer
 
 
-def in_a_fork(function, *arguments):
+def in_a_fork(function: Callable[..., dict[str, Any]], *arguments: str) -> dict[str, Any]:
     """The function's result, a dict, from a fork; with `failed` if it raises or takes too long."""
     reader, writer = os.pipe()
     pid = os.fork()
@@ -94,15 +102,13 @@ def in_a_fork(function, *arguments):
         os.close(reader)
         try:
             answer = function(*arguments)
-        except BaseException:
+        except BaseException:  # noqa: BLE001  # a script may raise anything
             answer = {"failed": traceback.format_exc()[-2000:]}
         with os.fdopen(writer, "w") as file:
             file.write(json.dumps(answer))
             file.flush()
         os._exit(0)
     os.close(writer)
-    import select
-
     chunks, end = [], time.monotonic() + SECONDS
     with os.fdopen(reader, "rb") as file:
         while select.select([file], [], [], max(0.0, end - time.monotonic()))[0]:
@@ -111,13 +117,14 @@ def in_a_fork(function, *arguments):
                 break
             chunks.append(chunk)
         else:
-            os.kill(pid, 9)
+            os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
     text = b"".join(chunks)
-    return json.loads(text) if text.endswith(b"}") else {"failed": "no answer"}
+    answer: dict[str, Any] = json.loads(text) if text.endswith(b"}") else {"failed": "no answer"}
+    return answer
 
 
-def main():
+def main() -> None:
     harness, out, *scripts = map(Path, sys.argv[1:])
     torch.set_num_threads(1)
     folder = Path(tempfile.mkdtemp())

@@ -1,27 +1,36 @@
-"""The labelled scripts, and recorded runs of them."""
+"""The labelled scripts, and what was recorded of them."""
 
 from __future__ import annotations
 
 import gzip
 import json
-import statistics
+import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from app.intake.code.randomness import THREADS, sources_of
+from app.intake.code.uninitialised_memory import uses_uninitialised_memory
 from app.intake.read import read
+from app.judging.dossier.build import build_dossier
+from app.judging.dossier.document import Dossier, DossierCell
 from app.limits import NO_READ_LIMITS
 from app.runs.local.run import LocalOptions, run_locally
 from app.runs.run_object.document import RunDocument
 from app.runs.run_object.dossier_of_run import dossier_of_run
+from app.targets.planning.cause_tests import compiles
 from app.targets.planning.presets import EXPLAIN
 from app.targets.planning.run_request import RunRequest
-from worker.contract import Limits, Outcome
+from worker.contract import Limits
+from worker.contract.home import default_home
+from worker.contract.trace import Trace
 
 HERE = Path(__file__).parent
-RUNS = HERE / "runs"
+RECORDED = HERE / "recorded.json.gz"
+HARNESS = HERE.parents[1] / "worker" / "harness"
 WALL_SECONDS = 120.0
 PARTS = ("tuned", "untouched")
 KINDS = ("harmless", "defect")
@@ -49,14 +58,13 @@ class Case:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """The dossier's answer for one script, and its cost: seconds of a plain and of a traced attempt."""
+    """The dossier's answer for one script, and its cost: its seconds plain and traced, without the checks."""
 
     defect: str
     cause: str | None
     operation: str | None
     plain_seconds: float | None
     traced_seconds: float | None
-    shadow_seconds: float | None
     unknown: tuple[str, ...]
 
 
@@ -91,61 +99,96 @@ class _Silent:
         sys.stderr.write(f"{text}\n")
 
 
+def needs_other_cells(case: Case) -> bool:
+    """Whether an answer needs cells of a run beside the traced one, which test for other causes."""
+    text = case.script
+    return bool({*sources_of(text)} - {THREADS}) or uses_uninitialised_memory(text) or compiles(text)
+
+
 def run_case(case: Case) -> RunDocument:
-    """Explain one script here, as `samehere explain` does."""
+    """Explain one script on a node of this machine, as `samehere explain` does."""
     reading = read(case.script, form="script", limits=NO_READ_LIMITS)
     options = LocalOptions(limits=Limits(wall_seconds=WALL_SECONDS))
     return run_locally(reading, RunRequest(preset=EXPLAIN), options, progress=_Silent()).document
 
 
-def stored(case: Case) -> RunDocument | None:
-    """The recorded run of a script as it is today; None without one."""
-    path = RUNS / f"{case.name}.json.gz"
-    if not path.exists():
-        return None
-    run = RunDocument.model_validate_json(gzip.decompress(path.read_bytes()))
-    return run if any(part.script == case.script for part in run.report.scripts) else None
+def first_toolchain() -> Path:
+    """The Python of the first toolchain of this machine with torch. Raises FileNotFoundError."""
+    folders = sorted((default_home() / "toolchains").glob("torch-*/bin/python"))
+    if not folders:
+        raise FileNotFoundError("no toolchain with torch: make toolchain")
+    return folders[0]
 
 
-def record(every: Sequence[Case], *, again: bool) -> Iterator[str]:
-    """Run the scripts without a recorded run, or all of them. Yields a line for each."""
-    RUNS.mkdir(exist_ok=True)
-    for case in every:
-        if not again and stored(case) is not None:
-            continue
-        text = run_case(case).model_dump_json(by_alias=True)
-        (RUNS / f"{case.name}.json.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
-        yield case.name
+def trace_directly(every: Sequence[Case]) -> dict[str, dict[str, Any]]:
+    """Rows of `direct.py` for these scripts, by name. It takes a minute."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "rows"
+        scripts = [str(HERE / "scripts" / f"{case.name}.py") for case in every]
+        subprocess.run(
+            [str(first_toolchain()), str(HERE / "direct.py"), str(HARNESS), str(out), *scripts],
+            check=True,
+            stderr=subprocess.DEVNULL,
+        )
+        rows = [json.loads(line) for line in out.read_text().splitlines()]
+    for row in rows:
+        for name in ("steps", "samples", "kinds"):
+            row.get("trace", {}).pop(name, None)
+    return {row["name"]: row for row in rows}
 
 
-def answer_of(run: RunDocument) -> Answer:
-    """The answer of a run's dossier, as of today's rules."""
-    dossier = dossier_of_run(run)
+def recorded() -> dict[str, dict[str, Any]]:
+    """What was recorded of each script: a row of `direct.py`, and `run`, a run object, if it needed one."""
+    if not RECORDED.exists():
+        return {}
+    found: dict[str, dict[str, Any]] = json.loads(gzip.decompress(RECORDED.read_bytes()))
+    return found
+
+
+def record(every: Sequence[Case], *, runs: bool) -> Iterator[str]:
+    """Trace the scripts again, and with `runs` run those that need other cells. Yields their names."""
+    rows = recorded()
+    for name, row in trace_directly(every).items():
+        rows[name] = {**row, **({"run": rows[name]["run"]} if "run" in rows.get(name, {}) else {})}
+    _store(rows)
+    for case in every if runs else ():
+        if needs_other_cells(case):
+            rows[case.name]["run"] = run_case(case).model_dump(mode="json", by_alias=True)
+            _store(rows)
+            yield case.name
+
+
+def _store(rows: Mapping[str, Any]) -> None:
+    text = json.dumps({name: rows[name] for name in sorted(rows)})
+    RECORDED.write_bytes(gzip.compress(text.encode(), mtime=0))
+
+
+def dossier_of(case: Case, row: Mapping[str, Any]) -> Dossier:
+    """The dossier of a script as of today's rules."""
+    if "run" in row:
+        return dossier_of_run(RunDocument.model_validate(row["run"]))
+    seen: dict[str, Any] = {"stdout": row.get("stdout", ""), "attempts": 1, "outputs": 1}
+    cells = [DossierCell(label="cpu", **seen)]
+    if row.get("trace"):
+        trace = Trace.model_validate(row["trace"])
+        cells.append(DossierCell(label="cpu:trace=on", settings=frozenset({"trace"}), trace=trace, **seen))
+    return build_dossier(cells, compiles=compiles(case.script))
+
+
+def answer_of(case: Case, row: Mapping[str, Any]) -> Answer:
+    dossier = dossier_of(case, row)
     operation = next((each.answer for each in dossier.questions if each.letter == "C"), None)
-    shadows = [job.trace.shadow.seconds for job in run.jobs if job.trace is not None and job.trace.shadow]
     return Answer(
         defect=str(dossier.defect),
         cause=dossier.cause,
         operation=operation,
-        plain_seconds=_seconds(run, traced=False),
-        traced_seconds=_seconds(run, traced=True),
-        shadow_seconds=max(shadows, default=None),
+        plain_seconds=row.get("plain_seconds"),
+        traced_seconds=row.get("traced_seconds"),
         unknown=tuple(dossier.unknown),
     )
 
 
 def answers(every: Sequence[Case]) -> Mapping[str, Answer]:
-    """The answers of the recorded runs, by the name of the script."""
-    return {case.name: answer_of(run) for case in every if (run := stored(case)) is not None}
-
-
-def _seconds(run: RunDocument, *, traced: bool) -> float | None:
-    """The median duration of attempts with a trace, or of plain ones."""
-    seconds = [
-        attempt.wall_seconds
-        for job in run.jobs
-        if ("trace" in job.target.settings) is traced and (traced or not job.target.settings)
-        for attempt in job.attempts
-        if attempt.outcome is Outcome.COMPLETED and attempt.wall_seconds is not None
-    ]
-    return statistics.median(seconds) if seconds else None
+    """The answers of what is recorded, by the name of the script."""
+    rows = recorded()
+    return {case.name: answer_of(case, rows[case.name]) for case in every if case.name in rows}

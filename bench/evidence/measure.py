@@ -63,7 +63,7 @@ def rates(every: Sequence[Outcome]) -> dict[str, str]:
         "cause right": _at_least(every, lambda each: each.cause_is_right),
         "operation right": _at_least(with_operation, lambda each: each.operation_is_right),
         "families": str(len({each.case.family for each in every})),
-        "cost of a traced attempt": _cost(every),
+        "cost of a trace": _cost(every),
     }
 
 

@@ -52,6 +52,8 @@ def cells_of_preset(
             for each in scripts.values()
             for device in devices
             for settings in (*layer_tests(each), *variation_tests(each))
+            # Each script has threads: without a claim that repeats differ they are not tried.
+            if "threads" not in settings
         ]
     near = [(device, nearest_to_claim(reading, device, fleet)) for device in devices]
     cells += [
