@@ -344,9 +344,9 @@ class Follower:
         kwargs = {name: translate(value) for name, value in step.kwargs.items()}
         if step.kind.name in shadow.FALLBACKS:
             names = [argument.name for argument in step.func._schema.arguments]
-            return attention({**dict(zip(names, args)), **kwargs})
+            return together.attention({**dict(zip(names, args)), **kwargs})
         if step.kind.name == "native_dropout":
-            return dropout_of(args, step.out)
+            return together.dropout_of(args, step.out)
         return step.func(*args, **kwargs)
 
     def _is_exact(self, step, outputs):
@@ -380,24 +380,3 @@ def shadow_of(step, tensor, copy):
     if copy == ABSOLUTE:
         return step.views[id(tensor)][shadow.REFERENCE].abs().to(shadow.WIDE[tensor.dtype])
     return step.views[id(tensor)][copy]
-
-
-def dropout_of(args, out):
-    """The first results of `native_dropout` on a shadow, with the elements that the script's draw left."""
-    values, share, _train = args
-    mask = out[1]
-    return [values * mask / (1 - share) if share < 1 else values * 0, mask]
-
-
-def attention(named):
-    """Attention by its formula, for kernels without float64; `named`: the arguments by name."""
-    if named.get("dropout_p"):
-        raise ValueError("the draw is unknown")
-    query, key, value, scale = (named.get(name) for name in ("query", "key", "value", "scale"))
-    weights = query @ key.transpose(-2, -1) * (query.shape[-1] ** -0.5 if scale is None else scale)
-    if named.get("is_causal"):
-        allowed = torch.ones(weights.shape[-2:], dtype=torch.bool, device=weights.device).tril()
-        weights = weights.masked_fill(~allowed, -math.inf)
-    if named.get("attn_bias") is not None:
-        weights = weights + named["attn_bias"]
-    return weights.softmax(-1) @ value
