@@ -68,10 +68,8 @@ def is_main_process():
 
 def is_pipe(fd):
     """Whether the descriptor is open and is a pipe or a socket."""
-    try:
-        mode = os.fstat(fd).st_mode
-    except OSError:
-        return False
+    status = attempt(os.fstat, fd)
+    mode = 0 if status is None else status.st_mode
     return os.path.stat.S_ISFIFO(mode) or os.path.stat.S_ISSOCK(mode)
 
 
@@ -146,8 +144,7 @@ def start(name, *arguments):
 def run(path, names):
     """Execute a file with these globals."""
     with open(path, "rb") as file:
-        source = file.read()
-    exec(compile(source, path, "exec"), names)  # noqa: S102
+        exec(compile(file.read(), path, "exec"), names)  # noqa: S102
 
 
 def attempt(function, *arguments):
@@ -241,9 +238,8 @@ def describe_exception(kind, value):
     name = getattr(kind, "__qualname__", "")
     if isinstance(module, str) and module not in ("builtins", "__main__"):
         name = module + "." + name
-    message = None
-    if type(getattr(kind, "__str__", None)) is not type(attempt):
-        message = attempt(str, value)
+    composes = type(getattr(kind, "__str__", None)) is type(attempt)
+    message = None if composes else attempt(str, value)
     facts = {"kind": "exception", "type": name[:200]}
     if message is not None:
         facts["message"] = message[:MAX_MESSAGE]
