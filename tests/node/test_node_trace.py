@@ -222,7 +222,7 @@ def paired(python: str, tmp_path: Path, sources: dict[str, str]) -> dict[str, Tr
     text = (
         (HARNESS / "trace.py")
         .read_text()
-        .replace("/run/samehere/rounding_check.py", str(HARNESS / "rounding_check.py"))
+        .replace("/run/samehere/rounding_check.py", str(HARNESS / "check" / "rounding_check.py"))
     )
     traced = (
         "trace = Trace()\ntrace.__enter__()\n"
@@ -295,7 +295,7 @@ def test_what_cancels_within_a_step_of_many_is_rounding(
     held = str(tmp_path / "held")
     subprocess.run([found.python, "-c", ASKED, held], check=True, timeout=120)
     done = subprocess.run(
-        [found.python, HARNESS / "rounding_check.py", held],
+        [found.python, HARNESS / "check" / "rounding_check.py", held],
         check=True,
         capture_output=True,
         text=True,
@@ -332,7 +332,7 @@ def test_a_stable_solve_is_that_of_a_close_matrix(toolchains: Path, toolchain: s
     path = str(tmp_path / "questions")
     subprocess.run([built.python, "-c", SOLVED, path], check=True, timeout=120)
     done = subprocess.run(
-        [built.python, HARNESS / "rounding_check.py", path],
+        [built.python, HARNESS / "check" / "rounding_check.py", path],
         check=True,
         capture_output=True,
         text=True,
