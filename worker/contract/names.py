@@ -97,7 +97,7 @@ SETTINGS: dict[str, tuple[str, ...] | None] = {
     "fix": ("python", "numpy-legacy", "numpy-generator", "torch", "generators", "hash", "clock", "files"),
     # Records inputs and outputs of every torch operation and compares them with float64, to find causes.
     "trace": ("on",),
-    # What `torch.compile` does with all that the script compiles: nothing, or its layers up to this one.
+    # Stops `torch.compile` after one of its layers, whatever backend the script names.
     "compile": ("off", "eager", "aot_eager", "decomposed", "inductor"),
 }
 

@@ -339,7 +339,7 @@ def message(trace):
             kinds = {(operation.name, operation.overload) for operation in trace.operations}
             own, unknown = trace.own.all_of(kinds)
             facts["own"], facts["origin_unknown"] = own[:MOST_OWN], unknown[:MOST_OWN]
-            facts["replaced"] = trace.own.replaced()[:MOST_OWN]
+            facts["replaced"] = trace.own.replacements()[:MOST_OWN]
             facts["shadow"] = shadow_facts(trace)
             facts.update(load("step_digests").digests_of(trace.operations, inputs_of))
         facts.update(check(trace))

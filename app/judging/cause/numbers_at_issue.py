@@ -31,7 +31,7 @@ FAILURES = frozenset(
 )
 # Settings that test for a cause: what they change is no difference between targets.
 _TESTS = frozenset({"trace", "fill", "fix", "seed", "compile", "tf32", "deterministic", "threads"})
-# What checks of closeness say in torch and numpy when they fail.
+# The words of a failed check of closeness in torch and numpy.
 _NOT_CLOSE = re.compile(
     r"\b(?:tensor-likes|scalars) are not (?:close|equal)|\bnot equal to tolerance\b", re.IGNORECASE
 )
@@ -57,7 +57,7 @@ def targets_to_trace(claim: Claim, script: Script, cells: Sequence[TargetResults
     if any("trace" in cell.target.settings for cell in cells):
         return []
     plain = [cell for cell in cells if cell.results and not _TESTS.intersection(cell.target.settings)]
-    chosen = next(filter(None, (_apart(plain), _by_itself(plain), _claimed(claim, plain))), [])
+    chosen = next(filter(None, (_apart(plain), _by_itself(plain), _by_claim(claim, plain))), [])
     return [
         target.model_copy(update={"settings": {**target.settings, **TRACED}})
         for target in chosen[:MOST_TRACED]
@@ -74,11 +74,11 @@ def _is_about_failures(claim: Claim) -> bool:
 
 def _apart(cells: Sequence[TargetResults]) -> list[Target]:
     """The first two targets whose numbers differ, while each target's repeats agree."""
-    steady = [(cell.target, shown) for cell in cells if (shown := _steady_numbers(cell)) is not None]
+    steady = [(cell.target, numbers) for cell in cells if (numbers := _steady_numbers(cell)) is not None]
     if not steady:
         return []
     target, first = steady[0]
-    other = next((each for each, shown in steady[1:] if _numbers_differ(first, shown)), None)
+    other = next((each for each, numbers in steady[1:] if _numbers_differ(first, numbers)), None)
     return [] if other is None else [target, other]
 
 
@@ -87,7 +87,7 @@ def _by_itself(cells: Sequence[TargetResults]) -> list[Target]:
     return next(([cell.target] for cell in cells if any(map(_shows_a_doubtful_number, cell.results))), [])
 
 
-def _claimed(claim: Claim, cells: Sequence[TargetResults]) -> list[Target]:
+def _by_claim(claim: Claim, cells: Sequence[TargetResults]) -> list[Target]:
     """The first target that completed, if the claim holds numbers of one attempt against each other."""
     if not any(
         check.kind is CheckKind.DIFFERS and check.over is Over.ATTEMPT for check in claim.having(Role.BUG)

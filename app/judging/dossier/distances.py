@@ -1,4 +1,4 @@
-"""How far two executions of a script are apart, operation by operation, by samples of their results."""
+"""The distance of two executions of a script, operation by operation, by samples of their results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which layer of the compiler changes a number: the output of each against the uncompiled one.
+"""Finds the layer of the compiler that changes a number: the output of each against the uncompiled one.
 
 The bounds are those of the float64 shadow of the traced cell, in which nothing is compiled.
 """
@@ -66,7 +66,7 @@ def layers_finding(cells: Sequence[DossierCell], *, compiles: bool) -> LayersFin
         test = "No cell compared compiled layers: traced scripts run without compilation."
         return LayersFinding(Question(letter="D", asks=ASKS, test=test))
     first = next((each for each in results if each.within is False), None)
-    # What the script asks for runs all its layers: a layer that can't run here is not needed for it.
+    # The plain cell has run all layers that it needs: one that can't run here is not among them.
     within = {each.layer for each in results if each.within}
     whole = AS_ASKED in within and len(within) > 1
     return LayersFinding(
@@ -93,14 +93,14 @@ def _results(cells: Sequence[DossierCell]) -> Iterator[LayerResult]:
     """Each layer of each device, in the order in which the layers are run; last, what the script asks for."""
     layered = [cell for layer in LAYERS for cell in cells if cell.layer == layer]
     for cell in layered:
-        yield _result(cell.layer, cell, _uncompiled(cell, cells))
+        yield _result(cell.layer, cell, _without_compiler(cell, cells))
     if layered:
         for cell in cells:
             if not cell.settings and cell.outputs == 1:
-                yield _result(AS_ASKED, cell, _uncompiled(cell, cells))
+                yield _result(AS_ASKED, cell, _without_compiler(cell, cells))
 
 
-def _uncompiled(cell: DossierCell, cells: Sequence[DossierCell]) -> DossierCell | None:
+def _without_compiler(cell: DossierCell, cells: Sequence[DossierCell]) -> DossierCell | None:
     return next((each for each in cells if each.trace is not None and each.device == cell.device), None)
 
 

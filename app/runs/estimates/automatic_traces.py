@@ -48,11 +48,11 @@ def automatic_traces(
 def _results_by_script(jobs: Sequence[JobFacts]) -> Mapping[str, list[TargetResults]]:
     by_script: dict[str, list[TargetResults]] = {}
     for job in jobs:
-        by_script.setdefault(job.script, []).append(TargetResults(job.target, _counted(job)))
+        by_script.setdefault(job.script, []).append(TargetResults(job.target, _evidence_of(job)))
     return by_script
 
 
-def _counted(job: JobFacts) -> list[Result]:
+def _evidence_of(job: JobFacts) -> list[Result]:
     return [
         attempt.result
         for attempt in job.attempts

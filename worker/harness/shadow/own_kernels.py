@@ -14,14 +14,14 @@ def registrations():
 def places():
     """The modules and classes of torch whose functions a script may replace, by name."""
     names = ("nn.functional", "linalg", "fft", "special", "Tensor", "nn.init", "nn.Linear", "nn.LayerNorm")
-    found = {"torch": torch}
+    known = {"torch": torch}
     for name in names:
         place = torch
         for part in name.split("."):
             place = getattr(place, part, None)
         if place is not None:
-            found["torch." + name] = place
-    return found
+            known["torch." + name] = place
+    return known
 
 
 class OwnKernels:
@@ -35,7 +35,7 @@ class OwnKernels:
         self.known = set(registrations())
         self.functions = {name: dict(vars(place)) for name, place in places().items()}
 
-    def replaced(self):
+    def replacements(self):
         """The functions of torch that the script replaced, and its own autograd functions."""
         names = [
             "%s.%s" % (place, name)
