@@ -68,18 +68,17 @@ def rates(every: Sequence[Outcome]) -> dict[str, str]:
 
 
 def _at_most(every: Sequence[Outcome], holds: Callable[[Outcome], bool]) -> str:
-    count = sum(map(holds, every))
-    return (
-        f"{count} of {len(every)} (at most {rate_upper_bound(count, len(every)):.1%})" if every else "0 of 0"
-    )
+    """A rate that should be small, with its upper 95 % bound: one-sided for none, else two-sided."""
+    count, of = sum(map(holds, every)), len(every)
+    bound = rate_upper_bound(of) if count == 0 else getattr(rate_interval(count, of), "high", None)
+    return f"{count} of {of}" + (f" (at most {bound:.1%})" if bound is not None else "")
 
 
 def _at_least(every: Sequence[Outcome], holds: Callable[[Outcome], bool]) -> str:
-    count = sum(map(holds, every))
-    if not every:
-        return "0 of 0"
-    low, high = rate_interval(count, len(every))
-    return f"{count} of {len(every)} ({low:.0%} to {high:.0%})"
+    """A rate that should be great, with its 95 % interval."""
+    count, of = sum(map(holds, every)), len(every)
+    interval = rate_interval(count, of)
+    return f"{count} of {of}" + (f" ({interval.low:.0%} to {interval.high:.0%})" if interval else "")
 
 
 def _cost(every: Sequence[Outcome]) -> str:
