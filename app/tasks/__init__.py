@@ -1,1 +1,3 @@
 """Celery on the trusted side."""
+
+from app import lean_structlog as lean_structlog
