@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from app.judging.judgement import CheckResult
+from app.judging.verdict.contrast import ContrastKind
 from app.runs.run_object.answer.part import AnswerPart
 from app.runs.run_object.document import FindingPart, JobPart, RunDocument
 from app.runs.run_object.maintainer_acts import Overruling
@@ -102,7 +103,7 @@ def _parts(
     yield "the answer", lambda: _slots(answer())
     yield "the environment", lambda: _environment(run)
     yield "the next step", lambda: plain(wording.what_is_missing(run), "")
-    yield "since when", lambda: "" if grid is None else since_sentence(grid())
+    yield "since when", lambda: "" if grid is None or answer().baseline else since_sentence(grid())
     if run.contributed is not None:
         yield (
             "the contributor",
@@ -112,7 +113,7 @@ def _parts(
             ),
         )
     yield "what was fixed", lambda: _correction(run)
-    yield "the contrast", lambda: _contrast(run)
+    yield "the contrast", lambda: _contrast(run, answer())
     yield "the claims", lambda: _facets(run)
     yield "the needs", lambda: ignored_needs_words(run.report.ignored_needs)
     yield "what decides it", lambda: _missing(run)
@@ -183,7 +184,10 @@ def _facets(run: RunDocument) -> str:
     return "\n".join(f"- Claim {_code(facet.name)}: {_name(facet.verdict)}" for facet in run.facets)
 
 
-def _contrast(run: RunDocument) -> str:
+def _contrast(run: RunDocument, answer: AnswerPart) -> str:
+    """The contrast. Nothing is said of a run without one if an older version in another run is free of it."""
+    if answer.baseline and run.contrast is not None and run.contrast.kind is ContrastKind.NONE:
+        return ""
     words, label = wording.contrast_words(run)
     return f"{words} {_code(label)}." if label else words
 
