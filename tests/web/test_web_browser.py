@@ -82,7 +82,7 @@ def test_a_run_fills_in_while_one_looks(web: Web, browser: Browser) -> None:
         expect(page.locator("#part-where tbody")).to_contain_text("3 of 3")
         expect(page.locator("#part-attempts tbody a")).to_have_count(3)
         expect(page).to_have_title("reproduced · RuntimeError: boom · samehere")
-        expect(page.locator("#news")).to_contain_text("It happens, as claimed")
+        expect(page.locator("#news")).to_contain_text("It happens, as reported.")
         expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
         assert page.evaluate("window.mine")
 
