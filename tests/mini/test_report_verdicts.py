@@ -27,7 +27,7 @@ def test_a_report_is_judged_as_it_may_be(path: Path, shared_command: Command, tm
     heading = f"# {report['title']}\n\n" if report["title"] else ""
     source.write_text(heading + report["text"], newline="")
     wall = str(report.get("wall_seconds", WALL_SECONDS))
-    options = ["--as", "report", "--target", "cpu", "--repeats", "3", "--wall", wall, "--json"]
+    options = ["--as", "report", "--target", "cpu", "--repeats", "2", "--wall", wall, "--json"]
     ended = shared_command(["reproduce", str(source), *options])
     assert ended.stdout, ended.stderr
     assert json.loads(ended.stdout)["verdict"] in report["accept_on_cpu"]

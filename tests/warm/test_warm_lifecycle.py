@@ -14,11 +14,13 @@ from warm_jobs import SMALL
 from warm_runner import WarmRunner, make_warm_runner
 
 from worker.contract import MIB
-from worker.sandbox import Ending
+from worker.sandbox import Ending, SandboxResult
 from worker.sandbox.resources import cgroup
 from worker.warm.pool import proportional_bytes
 
-KINDS = ["counted", "once", *(["plain"] if os.geteuid() == 0 else [])]
+FORKING = ["counted", *(["plain"] if os.geteuid() == 0 else [])]
+# Here each interpreter serves one job, so each job costs a start of torch.
+KINDS = [*FORKING, "once"]
 BRIEF = SMALL.model_copy(update={"wall_seconds": 1.5})
 TIGHT = SMALL.model_copy(update={"memory_bytes": 256 * MIB, "wall_seconds": 20.0})
 
@@ -84,20 +86,29 @@ STUBBORN = {
     "busy": ("print('on', flush=True)\nwhile True: pass", False),
     "deaf": (DEAF, True),
     "stopped": ("import os, signal; print('on', flush=True); os.kill(os.getpid(), signal.SIGSTOP)", True),
-    "a storm": (STORM, None),
 }
 
 
+@pytest.mark.parametrize("runner", FORKING, indirect=True)
 @pytest.mark.parametrize(("script", "idle"), STUBBORN.values(), ids=STUBBORN.keys())
-def test_time(runner: WarmRunner, script: str, idle: bool | None) -> None:  # noqa: FBT001
+def test_time(runner: WarmRunner, script: str, idle: bool) -> None:  # noqa: FBT001
+    assert time_limit_of(runner, script).idle is idle
+
+
+def test_time_in_a_storm(runner: WarmRunner) -> None:
+    time_limit_of(runner, STORM)
+
+
+def time_limit_of(runner: WarmRunner, script: str) -> SandboxResult:
+    """The result of a script that its time limit ends."""
     result = runner.run(script, limits=BRIEF)
     assert (result.ending, result.exit_status, result.signal) == (Ending.WALL_LIMIT, None, None)
     assert result.stdout.head[:3] == b"on\n"
-    if idle is not None:
-        assert result.idle is idle
     alone(runner)
+    return result
 
 
+@pytest.mark.parametrize("runner", FORKING, indirect=True)
 def test_output(runner: WarmRunner) -> None:
     limits = SMALL.model_copy(update={"stream_kill_bytes": 4 * MIB})
     for fd in (1, 2, 900):
@@ -122,6 +133,7 @@ def test_memory(runner: WarmRunner) -> None:
     alone(runner)
 
 
+@pytest.mark.parametrize("runner", FORKING, indirect=True)
 def test_cancelling(runner: WarmRunner) -> None:
     runner.run("pass")
     began = time.monotonic()
@@ -131,6 +143,7 @@ def test_cancelling(runner: WarmRunner) -> None:
     alone(runner)
 
 
+@pytest.mark.parametrize("runner", FORKING, indirect=True)
 def test_a_daemon_left_behind(runner: WarmRunner) -> None:
     script = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n"
     script += (

@@ -7,9 +7,10 @@ from xml.etree import ElementTree as ET
 from html_page import Page, faults
 from numpy_versions import SCRIPT, again, changes, finish, say_hello, send
 from running_web import Web
-from sqlalchemy import update
+from sqlalchemy import insert, select, update
 
-from app.storage.models import ReportRow
+from app.ids import new_id
+from app.storage.models import ChangeRow, ReportRow
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 BROKEN = {"1.26.4": True, "2.0.0": False, "2.1.0": True}
@@ -56,7 +57,7 @@ def test_at_first_it_answers_what_regressed_with_the_newest_toolchain(web: Web) 
     for value in ("regressed", "unexplained", "newest"):
         assert [each.attributes.get("selected") for each in page.all("option", value=value)] == [""], value
     home = Page(web.client.get("/").text)
-    assert home.one("a", href="/changes").inside[-1] == "nav"
+    assert "nav" in [link.inside[-1] for link in home.all("a", href="/changes")]
 
 
 def test_what_a_maintainer_settles_leaves_the_first_group_at_once(web: Web) -> None:
@@ -101,10 +102,14 @@ def test_it_is_filtered_by_kind_toolchain_and_day(web: Web) -> None:
 
 
 def test_older_ones_are_on_further_pages_with_the_same_filter(web: Web) -> None:
-    say_hello(web.stage, "2.0.0", "2.1.0", slots=400)
-    for number in range(41):
-        send(web.stage, "2.0.0", "2.1.0", script=f"{SCRIPT}# {number}\n")
+    say_hello(web.stage, "2.0.0", "2.1.0")
+    send(web.stage, "2.0.0", "2.1.0")
     finish(web.stage, BROKEN)
+    # Forty more like it: to run forty reports takes a hundred times as long.
+    with web.stage.session() as session:
+        columns = ChangeRow.__table__.columns
+        (row,) = session.execute(select(*columns)).mappings()
+        session.execute(insert(ChangeRow), [{**row, "id": new_id()} for _ in range(40)])
     assert len(changes(web.stage)) == 41
     page = Page(web.client.get("/changes?toolchain=numpy-2.1.0").text)
     assert len(rows(page)) == 40

@@ -20,7 +20,7 @@ from app.web.pages import page
 
 HEAVIEST = 100_000
 # Pages of one address that are looked at by following links; the heaviest are given.
-OF_EACH = 10
+OF_EACH = 4
 _ID = re.compile(r"[0-9a-hjkmnp-tv-z]{26}")
 
 
