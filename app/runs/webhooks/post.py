@@ -36,7 +36,7 @@ Problem = Literal[
 ]
 # The receiver as a whole is away or overloaded: other events would fare no better.
 AWAY: frozenset[Problem] = frozenset(
-    {"private_address", "unknown_name", "certificate", "no_connection", "too_slow", "bad_answer"}
+    {"redirect", "private_address", "unknown_name", "certificate", "no_connection", "too_slow", "bad_answer"}
 )
 OVERLOADED = frozenset({429, 502, 503, 504})
 
