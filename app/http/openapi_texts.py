@@ -46,6 +46,7 @@ RUN_FIELDS = {
     "where": "labels of the targets on which it happens, sometimes or always",
     "not_where": "labels of the targets on which it does not happen",
     "contrast": "for `reproduced`: a place where the same check is not met, or `none`",
+    "answer": "the verdict in four sentences of our own words, without text of the report or the script",
     "facets": "the verdict on each claim of a report that makes several; else empty",
     "newest": "the label of the target with the newest toolchain, among those that gave a result",
     "without_result": "the number of cells for which nothing that counts could be recorded",
