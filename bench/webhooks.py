@@ -93,16 +93,21 @@ def _waiting(factory: sessionmaker[Session]) -> int:
         return session.scalar(select(func.count()).select_from(WebhookDeliveryRow).where(waits)) or 0
 
 
+def _database(home: Path, stack: ExitStack) -> str:
+    """The address of a migrated database of its own."""
+    postgres = EmbeddedPostgres(home / "home")
+    postgres.start()
+    stack.callback(postgres.stop)
+    upgrade(postgres.url)
+    return postgres.url
+
+
 def measure(events: int) -> dict[str, Any]:
     each = events // 5
     with tempfile.TemporaryDirectory(prefix="samehere-bench-") as folder, ExitStack() as stack:
         home = Path(folder)
         home.chmod(0o755)
-        postgres = EmbeddedPostgres(home / "home")
-        postgres.start()
-        stack.callback(postgres.stop)
-        upgrade(postgres.url)
-        settings = ServiceSettings(database_url=postgres.url, webhook_seconds=0.3)
+        settings = ServiceSettings(database_url=_database(home, stack), webhook_seconds=0.3)
         engine = make_engine(settings)
         stack.callback(engine.dispose)
         factory = session_factory(engine, None)
