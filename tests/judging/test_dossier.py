@@ -11,6 +11,7 @@ from app.judging.dossier.build import build_dossier
 from app.judging.dossier.document import Dossier, DossierCell, Right
 from app.judging.dossier.markdown import dossier_markdown
 from app.judging.dossier.picture import strip
+from app.judging.judgement import Defect
 from worker.contract.trace import Trace
 
 CPU, CUDA = "cpu@torch-2.13-cpu:trace=on", "cuda@torch-2.13-cu130:trace=on"
@@ -129,6 +130,53 @@ def test_rounding_that_meets_a_decision_is_for_the_maintainers() -> None:
     decision = {"decisions": [{"number": 4, "name": "aten::floor", "elements": 1}]}
     dossier = build_dossier([cell(CPU, off_by(1e6, outside=1), shadow=decision)])
     assert (dossier.cause, dossier.defect) == ("rounding_before_a_decision", "undecided")
+
+
+def test_a_decision_that_float64_takes_otherwise_is_the_cause_though_all_numbers_follow_it() -> None:
+    decision = {"decisions": [{"number": 3, "name": "aten::gt", "elements": 8}]}
+    dossier = build_dossier([cell(CPU, value(value=-80.0, reference=-80.0), shadow=decision)])
+    assert (dossier.numbers, dossier.cause, dossier.defect) == ([], "rounding_before_a_decision", "undecided")
+    assert answers(dossier)["C"] == "aten::gt"
+
+
+def test_repeats_that_differ_are_no_rounding() -> None:
+    plain = DossierCell(label="cpu", attempts=3, outputs=3)
+    dossier = build_dossier([plain, cell(CPU, off_by(2))])
+    assert (dossier.cause, dossier.defect) == ("rounding", "undecided")
+    assert "The repeats differ, and no test showed why." in dossier.unknown
+    known = build_dossier([plain, cell(CPU, off_by(2))], cause="unseeded", defect=Defect.NO)
+    assert (known.cause, known.defect) == ("unseeded", "no")
+
+
+def test_one_element_that_cancels_makes_no_tensor_ill_conditioned() -> None:
+    small = off_by(3e6, uncertainty=0.5, shape=[40])
+    assert build_dossier([cell(CPU, {**small, "relative": 1e-6})]).cause == "rounding"
+    assert build_dossier([cell(CPU, {**small, "relative": 0.3})]).cause == "ill_conditioned"
+
+
+def test_a_function_that_the_script_replaced_leaves_a_no_open() -> None:
+    dossier = build_dossier([cell(CPU, off_by(2), replaced=["torch.nn.functional.softmax"])])
+    assert (dossier.defect, answers(dossier)["E"]) == ("undecided", "yes")
+    assert "The script replaces torch.nn.functional.softmax by an" in " ".join(dossier.questions[4].facts)
+
+
+def test_two_formulas_that_the_script_compares_leave_a_no_open() -> None:
+    other = cell(CPU, shadow={"compared": [compared(2.0, 1.0, (2.0, 1.0), UNIT)]})
+    dossier = build_dossier([other])
+    assert (dossier.cause, dossier.defect) == (None, "undecided")
+    assert any("Nothing shows which formula is meant" in gap for gap in dossier.unknown)
+
+
+def test_a_cast_of_what_no_integer_holds_is_undefined() -> None:
+    cast = {"undefined": [{"number": 1, "name": "aten::_to_copy", "elements": 3}]}
+    assert build_dossier([cell(CPU, value(), shadow=cast)]).cause == "undefined_conversion"
+
+
+def test_free_signs_are_the_cause_if_the_factors_are_right() -> None:
+    choice = {"name": "aten::_linalg_svd", "number": 1, "why": "several right answers"}
+    free = {"restart_count": 2, "free_choices": 2, "restarts": [choice, choice]}
+    assert build_dossier([cell(CPU, value(), shadow=free)]).cause == "sign_or_order"
+    assert build_dossier([cell(CPU, value(), unjudged=1, shadow=free)]).cause is None
 
 
 def test_the_line_that_shows_a_number_is_found_by_its_printed_digits() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.judging.cause.cause import sentence
-from app.judging.cause.defect import NOT_ANALYSED, defect_of, missing_for, order_of
+from app.judging.cause.defect import NOT_ANALYSED, OF_THE_SCRIPT, defect_of, missing_for, order_of
 from app.judging.cause.trace_verdict import FAR_APART, cause_by_trace, first_difference
 from app.judging.dossier.alignment import divergences
 from app.judging.dossier.document import Dossier, DossierCell, NumberInQuestion, Right, cells_with_trace
@@ -19,6 +19,8 @@ from app.judging.dossier.shown_numbers import numbers_in_question
 from app.judging.judgement import Defect
 from worker.contract.trace import Trace
 
+# These say why repeats differ.
+_OF_VARIATION = OF_THE_SCRIPT | {"nondeterministic_kernel", "thread_order", "uninitialised_memory"}
 _DOUBLE = {"torch.float64", "torch.complex128"}
 _TESTS = {
     "unexplained": "An operation was evaluated in float64 on its own inputs and on neighbours of these.",
@@ -52,6 +54,8 @@ def build_dossier(
     layers = layers_finding(cells, compiles=compiles)
     best_cause = _cause(with_trace, numbers, [cause, layers.cause])
     unknown = _unknown(with_trace, are_layers_known=layers.answered)
+    if best_cause not in _OF_VARIATION and any(cell.outputs > 1 for cell in cells):
+        unknown.append("The repeats differ, and no test showed why.")
     unknown += [
         f"{number.name}: the two sides differ in float64, too. Nothing shows which formula is meant."
         for number in numbers
@@ -98,9 +102,12 @@ def _cause_by_shadow(cells: Sequence[DossierCell], numbers: Sequence[NumberInQue
     if any(shadow.undefined for shadow in shadows):
         return "undefined_conversion"
     chooses = any(shadow.free_choices for shadow in shadows)
-    if not (numbers or chooses) or any(trace.unexplained for trace in traces):
-        return None
     decides = any(shadow.decisions for shadow in shadows)
+    if not (numbers or chooses or decides) or any(trace.unexplained for trace in traces):
+        return None
+    if decides and not numbers:
+        # All that is shown is exact, once the decisions are as they are.
+        return "rounding_before_a_decision"
     if decides and any(
         number.right in (Right.NONE, Right.SOME) or _is_sensitive(number) for number in numbers
     ):
@@ -133,6 +140,9 @@ def is_whole(trace: Trace) -> bool:
 def _is_sensitive(number: NumberInQuestion) -> bool:
     """Whether inputs moved by one ULP, or rounded steps, change the number itself visibly."""
     for side in number.sides:
+        if number.shape and side.relative is not None and side.relative < FAR_APART:
+            # A single element that is small beside the others has lost its digits by cancellation.
+            continue
         spread = max(side.uncertainty or 0.0, side.rounding or 0.0)
         if isinstance(side.reference, float) and spread and spread >= FAR_APART * abs(side.reference):
             # A difference that is nothing but rounding has no digits to lose.

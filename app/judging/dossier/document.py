@@ -52,8 +52,9 @@ class NumberSide(_Part):
     """One side of a number: a target, or one of two tensors that the script compares.
 
     `error` is the absolute distance to the float64 `reference`, `ulps` the same in units in the last place
-    of `dtype`. `uncertainty` is how far the reference itself moves if the inputs move by one unit, `rounding`
-    how far it moves if each step is rounded. `explained`: whether these allow the error; null if unknown.
+    of `dtype`, `relative` the largest one of a tensor over its largest number. `uncertainty` is how far the
+    reference itself moves if the inputs move by one unit, `rounding` how far it moves if each step is
+    rounded. `explained`: whether these allow the error; null if unknown.
     """
 
     label: str
@@ -62,6 +63,7 @@ class NumberSide(_Part):
     reference: float | str
     error: float | None = None
     ulps: float | None = None
+    relative: float | None = None
     uncertainty: float | None = None
     rounding: float | None = None
     explained: bool | None = None

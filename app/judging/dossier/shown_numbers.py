@@ -89,6 +89,7 @@ def _side_of_value(label: str, value: ShownValue) -> NumberSide:
         reference=value.reference,
         error=value.error,
         ulps=value.ulps,
+        relative=value.relative,
         uncertainty=value.uncertainty,
         rounding=value.rounding,
         explained=value.outside == 0,
