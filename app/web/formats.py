@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from enum import StrEnum
 
 from fastapi import Request
@@ -41,6 +42,28 @@ def as_json(document: BaseModel) -> Response:
 def as_markdown(text: str) -> Response:
     """Markdown as plain text: a browser shows its source and renders nothing."""
     return PlainTextResponse(text, media_type="text/markdown; charset=utf-8", headers=_NO_STORE)
+
+
+# A program that shows pictures of others asks again after so many seconds.
+PICTURE_SECONDS = 300
+# A picture may stand on pages of others. Its own colours are the only style that it may use.
+_PICTURE = {
+    "Cache-Control": f"public, max-age={PICTURE_SECONDS}",
+    "Cross-Origin-Resource-Policy": "cross-origin",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+}
+
+
+def as_picture(request: Request, svg: str, *, public: bool = True) -> Response:
+    """A picture of ours as SVG. It is not sent again to a client that has it."""
+    content = svg.encode(errors="replace")
+    tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+    cache = _PICTURE["Cache-Control"] if public else "private, no-cache"
+    headers = {**_PICTURE, "ETag": tag, "Cache-Control": cache}
+    known = {one.strip().removeprefix("W/") for one in request.headers.get("if-none-match", "").split(",")}
+    if tag in known or "*" in known:
+        return Response(status_code=304, headers=headers)
+    return Response(content, media_type="image/svg+xml", headers=headers)
 
 
 def as_file(text: str, name: str, *, media_type: str = "text/plain; charset=utf-8") -> Response:

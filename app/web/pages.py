@@ -22,8 +22,9 @@ from app.runs.run_object.reading_notes import needs_in_words, repair_diff
 from app.runs.run_object.removal_part import removal_words, warning_words
 from app.visible_text import visible
 from app.web.parts import LazyContext, PartExtension, failed_parts, page_with
-from app.web.text import labels, text_budget
+from app.web.text import labels, short_texts, text_budget
 from app.web.text.ansi import with_colours
+from app.web.text.direction import source_code
 from app.web.views import exhibits
 from app.web.views import runs as views
 from app.web.views.grouped_rows import flip_counts, plan_rows, stretches
@@ -61,11 +62,13 @@ def environment() -> Environment:
         "visible": text_budget.visible,
         # Without a budget: for a text that is cut already, or that we made ourselves.
         "shown": visible,
+        "source_code": source_code,
         "with_colours": with_colours,
         "head": text_budget.head,
         "ends": text_budget.ends,
         "one_line": text_budget.one_line,
         "short_url": text_budget.short_url,
+        "with_code": short_texts.with_code,
         "clip": text_budget.clip,
         "mark_differences": text_budget.mark_differences,
         "look": labels.look,

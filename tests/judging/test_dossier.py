@@ -10,8 +10,8 @@ import pytest
 from app.judging.dossier.build import build_dossier
 from app.judging.dossier.document import Dossier, DossierCell, Right
 from app.judging.dossier.markdown import dossier_markdown
-from app.judging.dossier.picture import strip
 from app.judging.judgement import Defect
+from app.web.pictures.number import strip
 from worker.contract.trace import Trace
 
 CPU, CUDA = "cpu@torch-2.13-cpu:trace=on", "cuda@torch-2.13-cu130:trace=on"

@@ -13,7 +13,7 @@ import pytest
 from app.judging.dossier.build import build_dossier
 from app.judging.dossier.distances import curve_of, growth_in, relative_distance, ulps_between
 from app.judging.dossier.document import Distance, DossierCell
-from app.judging.dossier.picture import staircase
+from app.web.pictures.number import staircase
 from worker.contract.trace import Trace
 
 KIND = "aten::mm(float32 2x2, float32 2x2)"

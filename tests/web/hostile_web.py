@@ -154,6 +154,7 @@ def fill(stage: Stage) -> dict[str, str]:
         "reports": "/reports",
         "search": f"/reports?q={html.escape(EVIL[:20])}",
         "report": f"/reports/{run.report.id}",
+        "map": f"/reports/{run.report.id}/map",
         "nodes": "/nodes",
         "changes": "/changes?kind=",
         "judge again": f"/reports/{run.report.id}/judge-again",

@@ -77,9 +77,38 @@ def test_what_was_not_tried_parts_two_equal_results() -> None:
 
 def test_other_values_are_other_results_only_where_the_value_is_the_result() -> None:
     different = [point(version, Verdict.DIFFERENT, seen=f"got {version}") for version in ("2.1", "2.2")]
-    flaky = [point(version, Verdict.FLAKY, seen=f"got {version}") for version in ("2.1", "2.2")]
+    flaky = [
+        point(version, Verdict.FLAKY, seen=f"got {version}", matched=6, of=20) for version in ("2.1", "2.2")
+    ]
     assert len(build_grid(different, ["s"]).columns) == 2
     assert len(build_grid(flaky, ["s"]).columns) == 1
+
+
+def test_rates_are_merged_only_if_a_test_finds_no_difference() -> None:
+    def flaky(*matched: int | None) -> Grid:
+        points = [
+            point(f"2.{minor}", Verdict.FLAKY, matched=met, of=None if met is None else 20)
+            for minor, met in enumerate(matched, start=1)
+        ]
+        return build_grid(points, ["s"])
+
+    [cell] = flaky(8, 4, 9, 6, 4, 6).rows[0].cells
+    words = "37 of 120 (23 to 40 %) over 6 versions, which differ no more than by chance"
+    assert cell.rate_words == words
+    assert [cell.name for cell in flaky(2, 3, 17, 18).rows[0].cells] == ["2.1 to 2.2", "2.3 to 2.4"]
+    # Without counts nothing can be tested.
+    assert len(flaky(None, None).columns) == 2
+    # A sighting with two rates is one change against a version without it.
+    points = [
+        point("2.1", Verdict.NOT_REPRODUCED),
+        point("2.2", Verdict.FLAKY, matched=2, of=20),
+        point("2.3", Verdict.FLAKY, matched=17, of=20),
+    ]
+    assert since_sentence(build_grid(points, ["s"])) == (
+        "It did not happen in torch 2.1, and happens in torch 2.2 to 2.3 (on 1 target)."
+    )
+    apart = [point("2.1"), point("2.3"), point("2.4", Verdict.NOT_REPRODUCED), point("2.2", settings="1")]
+    assert since_sentence(build_grid(apart, ["s"])) == ""
 
 
 def test_byte_for_byte_needs_every_digest() -> None:
@@ -239,6 +268,8 @@ def test_every_cell_shows_a_result_of_its_own_versions_and_spans_fill_the_table(
                 assert result_key(cell.point) in {result_key(one) for one in mine}
         assert all(
             result_key(one.point) != result_key(other.point)
+            # Without counts, two rates are not known to be one.
+            or (one.point is not None and one.point.verdict is Verdict.FLAKY)
             for one, other in zip(row.cells, row.cells[1:], strict=False)
         )
     assert {version for column in table.columns for version in column.versions} == {

@@ -31,6 +31,7 @@ class Point(BaseModel):
     """One judged job. `seen` is untrusted text.
 
     `version` is the version of `package`, empty if unknown. `build` is its local part, such as cu130.
+    `matched` of `of` attempts showed the claim; None if the counts were not read.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -47,6 +48,8 @@ class Point(BaseModel):
     outcome: Outcome | None = None
     stdout_digest: str = ""
     attempts: int = 0
+    matched: int | None = None
+    of: int | None = None
     hardware: str = ""
     job: str
     run: str

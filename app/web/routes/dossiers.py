@@ -11,13 +11,13 @@ from app.http.checked_route import CheckedRoute
 from app.http.state import SessionDep, SettingsDep
 from app.judging.dossier.alignment import divergence_sentence, growth_sentence
 from app.judging.dossier.markdown import dossier_markdown, number, short
-from app.judging.dossier.picture import staircase, strip
 from app.runs.lookup.dossiers import dossier_of_report
 from app.runs.submission.relaunch import relaunch
 from app.targets.planning.presets import EXPLAIN
 from app.targets.planning.run_request import RunRequest
 from app.web.formats import Format, address_of, as_json, as_markdown, negotiate_format
 from app.web.pages import page
+from app.web.pictures.number import staircase, strip
 
 router = APIRouter(include_in_schema=False, route_class=CheckedRoute)
 

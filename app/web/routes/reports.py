@@ -15,6 +15,7 @@ from app.http.state import SessionDep, SettingsDep
 from app.http.submitter import corrector_by_form
 from app.runs.lookup.answers import answer_of_report, with_answer
 from app.runs.lookup.history import history
+from app.runs.lookup.rates import with_counts
 from app.runs.lookup.reports import ReportDetails, current_run, list_reports, report_details, source_digest
 from app.runs.lookup.runs import run_document
 from app.runs.maintenance.correct_claim import correct_claim
@@ -23,10 +24,20 @@ from app.runs.submission.relaunch import relaunch
 from app.search.fields import FIELDS
 from app.search.terms import QueryError
 from app.targets.planning.run_request import RunRequest
-from app.web.formats import Format, address_of, as_file, as_json, as_markdown, as_text, negotiate_format
+from app.web.formats import (
+    Format,
+    address_of,
+    as_file,
+    as_json,
+    as_markdown,
+    as_picture,
+    as_text,
+    negotiate_format,
+)
 from app.web.pages import html_response, page, render, render_cached
 from app.web.parts import lazily
 from app.web.views import reports as views
+from app.web.views.pictures import report_map, report_picture_file
 
 router = APIRouter(include_in_schema=False, route_class=CheckedRoute)
 MOST_LISTED = 30
@@ -45,6 +56,41 @@ def get_reports(
     except QueryError as error:
         return page("reports.html", status=status_of(error), reports=None, q=q, problem=error, fields=FIELDS)
     return page("reports.html", reports=reports, q=q, problem=None, fields=FIELDS)
+
+
+@router.get("/reports/{report_id}.svg")
+def get_picture(
+    report_id: str, request: Request, session: SessionDep, settings: SettingsDep, may: CanRead
+) -> Response:
+    """The results over versions as a picture, to show in an issue. None of the report's text is in it."""
+    report = report_details(session, report_id)
+    state = source_digest(session, report)
+
+    def draw() -> str:
+        current = None if report.withdrawn_at is not None else current_run(report)
+        if current is None:
+            ended = "withdrawn" if report.withdrawn_at is not None else "not run yet"
+            return report_picture_file(f"This report was {ended}.", [], [])
+        run = run_document(session, current.id, settings=settings)
+        points = history(session, report_id, scripts=report.report.scripts)
+        scripts = [script.digest for script in report.report.scripts]
+        what = answer_of_report(session, report, run).what
+        return report_picture_file(what, with_counts(session, points, known=run), scripts)
+
+    svg = render_cached(None if state is None else f"{state} svg", draw)
+    return as_picture(request, svg, public=may is None)
+
+
+@router.get("/reports/{report_id}/map")
+def get_map(report_id: str, session: SessionDep, _may: CanRead) -> Response:
+    """The results of a report on many targets and versions as a picture."""
+    report = _with_texts(report_details(session, report_id))
+    points = history(session, report_id, scripts=report.report.scripts)
+    picture = lazily(report_map, points, [script.digest for script in report.report.scripts])
+    heading = report.report.title or ""
+    return page(
+        "map.html", picture=picture, heading=heading, back=f"/reports/{report_id}", columns="versions"
+    )
 
 
 @router.get("/reports/{report_id}")
@@ -73,6 +119,7 @@ def get_report(
         current = current_run(report)
         run = None if current is None else run_document(session, current.id, settings=settings)
         points = history(session, name, scripts=report.report.scripts)
+        points = points if run is None else with_counts(session, points, known=run)
         values = views.report_values(
             report,
             run,

@@ -18,7 +18,9 @@ from app.runs.lifecycle.cancel import cancel_run
 from app.runs.lookup.runs import run_document
 from app.web.formats import Format, address_of, as_json, as_markdown, negotiate_format
 from app.web.pages import page
+from app.web.parts import lazily
 from app.web.views.markdown_copy import run_markdown
+from app.web.views.pictures import run_picture
 from app.web.views.run_page import run_values
 
 router = APIRouter(include_in_schema=False, route_class=CheckedRoute)
@@ -45,6 +47,15 @@ def get_run(
         return as_markdown(run_markdown(run, address=address))
     url = None if secret is None else f"/withdraw/{quote(secret, safe='')}"
     return page("run.html", **run_values(run, address=address, start=start), withdraw_url=url)
+
+
+@router.get("/runs/{run_id}/map")
+def get_run_map(run_id: str, session: SessionDep, settings: SettingsDep, _may: CanRead) -> Response:
+    """All cells of a run as a picture."""
+    run = run_document(session, run_id, settings=settings)
+    picture = lazily(run_picture, run)
+    heading = run.report.title or ""
+    return page("map.html", picture=picture, heading=heading, back=f"/runs/{run.id}", columns="toolchains")
 
 
 @router.get("/runs/{run_id}/fragment")

@@ -55,10 +55,31 @@
     setTimeout(() => { busy = false; if (pending) { pending = false; refresh(); } }, pause);
   };
 
-  const events = new EventSource(`/api/v1/runs/${run}/events`);
   const kinds = ["attempt.leased", "attempt.started", "attempt.recorded", "attempt.requeued", "attempt.lost", "attempt.cancelled", "attempt.withdrawn", "job.judged", "job.restarted", "job.added", "job.cancelled", "run.reopened", "run.finished", "run.cancelled"];
-  for (const kind of kinds) events.addEventListener(kind, refresh);
+  // A browser opens six connections to one host, and a stream holds one. So a hidden tab has none.
+  let events = null;
+  const listen = () => {
+    events = new EventSource(`/api/v1/runs/${run}/events`);
+    for (const kind of kinds) events.addEventListener(kind, refresh);
+  };
   // The stream ends with the run. A reconnect is answered with 204, so it stays closed.
-  // The queue position changes with other runs, and they send no events here.
-  setInterval(() => { if (events.readyState !== EventSource.CLOSED && place.querySelector("[data-waiting]")) refresh(); }, 5000);
+  const hasEnded = () =>
+    events?.readyState === EventSource.CLOSED ||
+    ["finished", "cancelled"].includes(document.getElementById("part-verdict")?.dataset.state);
+  let isOver = false;
+  document.addEventListener("visibilitychange", () => {
+    isOver ||= hasEnded();
+    if (isOver) return;
+    if (document.hidden) { events?.close(); events = null; return; }
+    if (!events) listen();
+    refresh();
+  });
+  if (!document.hidden) listen();
+  // The queue position changes with other runs, and they send no events here. A hidden tab only looks at times.
+  let ticks = 0;
+  setInterval(() => {
+    ticks += 1;
+    if (isOver || hasEnded()) return;
+    if (document.hidden ? ticks % 6 === 0 : place.querySelector("[data-waiting]")) refresh();
+  }, 5000);
 })();

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import islice
+
+from markupsafe import Markup, escape
 
 from app.visible_text import visible
 
@@ -18,6 +21,20 @@ def one_line(text: str, most: int = 160) -> str:
 def _one_line(text: str, most: int) -> str:
     flat = " ".join(visible(text).split())
     return flat if len(flat) <= most else flat[:most].rstrip() + "…"
+
+
+# The first ones only: mark-up weighs more than the title.
+MOST_CODES = 4
+_CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
+
+
+def with_code(title: str) -> Markup:
+    """A title of one line as HTML. Words between backticks are code, as in an issue; nothing else is."""
+    parts, end = [], 0
+    for found in islice(_CODE.finditer(title), MOST_CODES):
+        parts += [escape(title[end : found.start()]), Markup("<code>{}</code>").format(found[2].strip())]
+        end = found.end()
+    return Markup().join([*parts, escape(title[end:])])
 
 
 def clip(text: str, most: int = 800) -> str:

@@ -20,7 +20,7 @@ from app.web.text.ansi import with_colours
 from app.web.text.cutting import Cut
 
 # Bytes as sent. With markup, style and scripts a page stays below 100 kB.
-PAGE_BYTES = 15_000
+PAGE_BYTES = 11_500
 # A text may take twice its limit in bytes: a Hebrew letter has two bytes, an escaped quotation mark has five.
 BYTES_A_CHARACTER = 2
 # Each block and each line gets at least so many bytes, also when the budget is used up.
@@ -56,6 +56,13 @@ def page_budget(size: int = PAGE_BYTES) -> Iterator[TextBudget]:
         yield budget
     finally:
         _BUDGET.reset(token)
+
+
+def take_bytes(size: int) -> None:
+    """Take bytes from the budget of the page, for something else than a text."""
+    budget = _BUDGET.get()
+    if budget is not None:
+        budget.left = max(0, budget.left - size)
 
 
 def weight(text: str) -> int:

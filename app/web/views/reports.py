@@ -25,6 +25,7 @@ from app.web.views.exhibits import marked_posts
 from app.web.views.grid.build import build_grid
 from app.web.views.grid.since_sentence import since_sentence
 from app.web.views.markdown_copy import run_markdown
+from app.web.views.pictures import report_pictures
 
 MOST_COMPARED = 6
 
@@ -121,6 +122,7 @@ def report_values(
         "each": each,
         "verified_at": lazily(last_verified, points),
         "attention": report.attention,
+        "pictures": lazily(report_pictures, points, scripts),
         "claim_json": lazily(claim_json, report.report.claim),
         "posts": lazily(marked_posts, report),
         "jobs": {},

@@ -89,10 +89,10 @@ def _row_rank(row: Row) -> tuple[int, int, int, list[tuple[int, str]], str]:
     verdict = row.newest.verdict
     rank = _RANKS[verdict] if verdict else len(_RANKS)
     settings = len(row.newest.target.settings)
-    return (row.script, rank, settings, _natural_order(row.label), row.contributed_by or "")
+    return (row.script, rank, settings, natural_order(row.label), row.contributed_by or "")
 
 
-def _natural_order(label: str) -> list[tuple[int, str]]:
+def natural_order(label: str) -> list[tuple[int, str]]:
     """Sorts `threads=9` before `threads=10`."""
     return [
         (int(part), "") if part.isdecimal() and len(part) < 10 else (0, part)

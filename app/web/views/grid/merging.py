@@ -9,6 +9,7 @@ from itertools import chain, groupby
 from packaging.version import Version
 
 from app.judging.judgement import Verdict
+from app.judging.verdict.homogeneity import homogeneity
 from app.runs.lookup.history import Point
 from app.targets.target import label_without_toolchain
 from app.web.text.short_texts import one_line
@@ -87,13 +88,55 @@ def _stack(points: Sequence[Point]) -> Stack:
 
 
 def group_versions(versions: Sequence[str], rows: Sequence[dict[str, Stack]]) -> list[tuple[str, ...]]:
-    """Neighbouring versions are one group if each row has the same result in all of them."""
+    """Neighbouring versions are one group if each row has the same result in all of them.
+
+    Rates of a flaky result are the same as long as a test finds no difference.
+    """
 
     def key(version: str) -> tuple[object, ...]:
         stacks = [row.get(version) for row in rows]
         return tuple(result_key(None if stack is None else stack.current[0]) for stack in stacks)
 
-    return [tuple(group) for _, group in groupby(versions, key=key)]
+    groups: list[tuple[str, ...]] = []
+    for _, alike in groupby(versions, key=key):
+        group: tuple[str, ...] = ()
+        for version in alike:
+            longer = (*group, version)
+            if not all(may_be_one_rate(_newest_of(row, longer)) for row in rows):
+                groups.append(group)
+                longer = (version,)
+            group = longer
+        groups.append(group)
+    return groups
+
+
+def _newest_of(row: dict[str, Stack], versions: Iterable[str]) -> list[Point]:
+    return [row[version].current[0] for version in versions if version in row]
+
+
+def may_be_one_rate(points: Sequence[Point]) -> bool:
+    """Whether the flaky ones among these results may be shown as one: a test finds no difference of rates.
+
+    Without counts nothing is tested, so nothing is merged.
+    """
+    rates = rates_of(points)
+    if sum(point.verdict is Verdict.FLAKY for point in points) != len(rates):
+        return len(points) < 2
+    return _is_one_rate(rates)
+
+
+def rates_of(points: Sequence[Point]) -> tuple[tuple[int, int], ...]:
+    """The counts of the flaky ones among these results, as far as they are known."""
+    return tuple(
+        (point.matched, point.of)
+        for point in points
+        if point.verdict is Verdict.FLAKY and point.of and point.matched is not None
+    )
+
+
+def _is_one_rate(rates: Sequence[tuple[int, int]]) -> bool:
+    test = homogeneity(rates)
+    return test is None or test.may_be_equal
 
 
 def column_of(package: str, group: tuple[str, ...], rows: Iterable[dict[str, Stack]]) -> Column:
@@ -130,11 +173,17 @@ def row_of(
 
 
 def _append(cells: list[GridCell], cell: GridCell) -> None:
-    if cells and result_key(cells[-1].point) == result_key(cell.point):
+    if cells and result_key(cells[-1].point) == result_key(cell.point) and _may_join(cells[-1], cell):
         cells[-1] = _join(cells[-1], cell)
         return
     older = next((each.point for each in reversed(cells) if each.point is not None), None)
     cells.append(cell if older is None else replace(cell, older=older))
+
+
+def _may_join(older: GridCell, newer: GridCell) -> bool:
+    if newer.point is None or newer.point.verdict is not Verdict.FLAKY:
+        return True
+    return bool(older.rates and newer.rates) and _is_one_rate((*older.rates, *newer.rates))
 
 
 def _cell(group: tuple[str, ...], stacks: Sequence[Stack]) -> GridCell:
@@ -149,6 +198,7 @@ def _cell(group: tuple[str, ...], stacks: Sequence[Stack]) -> GridCell:
         exact=_is_exact(points),
         times=len(points),
         runs=frozenset(point.run for point in points),
+        rates=rates_of([stack.current[0] for stack in stacks]),
         before=before,
     )
 
@@ -172,6 +222,7 @@ def _join(older: GridCell, newer: GridCell) -> GridCell:
         exact=same_output and older.point.verdict is not Verdict.FLAKY and both_exact,
         times=older.times + newer.times,
         runs=older.runs | newer.runs,
+        rates=older.rates + newer.rates,
         before=newer.before or older.before,
         older=older.older,
     )

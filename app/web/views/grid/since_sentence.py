@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import chain, groupby
+
 from app.judging.judgement import SIGHTINGS, Verdict
-from app.web.views.grid.table import Grid, package_name
+from app.web.views.grid.table import Grid, GridCell, package_name
 
 _CONCLUSIVE = SIGHTINGS | {Verdict.NOT_REPRODUCED}
 
@@ -17,11 +19,15 @@ def since_sentence(grid: Grid) -> str:
     folded = [(fold.rows[0].cells, len(fold.rows)) for fold in grid.folds]
     own = [(row.cells, 1) for row in grid.every if row.contributed_by is None]
     for cells, count in [*own, *folded]:
-        conclusive = [cell for cell in cells if cell.point is not None and cell.point.verdict in _CONCLUSIVE]
-        happens = [cell.point is not None and cell.point.verdict in SIGHTINGS for cell in conclusive]
-        if len(conclusive) == 2 and happens[0] != happens[1]:
-            older, newer = (package_name(grid.package, cell.versions) for cell in conclusive)
-            key = (older, newer, happens[1])
+        # Neighbours that agree are one, as where a flaky result has several rates. A gap parts them.
+        alike = [
+            (happens, tuple(chain.from_iterable(cell.versions for cell in some)))
+            for happens, some in groupby(cells, key=_happens)
+            if happens is not None
+        ]
+        if len(alike) == 2:
+            older, newer = (package_name(grid.package, versions) for _, versions in alike)
+            key = (older, newer, alike[1][0] is True)
             flips[key] = flips.get(key, 0) + count
     if len(flips) != 1:
         return ""
@@ -32,3 +38,10 @@ def since_sentence(grid: Grid) -> str:
         if happens_now
         else f"It happened in {older}, and no longer in {newer}{where}."
     )
+
+
+def _happens(cell: GridCell) -> bool | None:
+    """Whether it happens there. None if that is not known."""
+    if cell.point is None or cell.point.verdict not in _CONCLUSIVE:
+        return None
+    return cell.point.verdict in SIGHTINGS

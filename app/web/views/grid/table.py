@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from app.judging.judgement import Verdict
+from app.judging.verdict.homogeneity import homogeneity
+from app.judging.verdict.rates import rate_interval
 from app.runs.lookup.history import Point
 
 # A table with more cells than this is dense: each cell says only what it must.
@@ -40,6 +42,8 @@ class GridCell:
     exact: bool = False
     times: int = 0
     runs: frozenset[str] = frozenset()
+    # Of a flaky result: matched and of in the newest job of each version. A test found no difference.
+    rates: tuple[tuple[int, int], ...] = ()
     # An earlier, other result of the same version.
     before: Point | None = None
     # The result of the next older version in this row, if it is another one.
@@ -49,6 +53,17 @@ class GridCell:
     def name(self) -> str:
         """The versions of this cell."""
         return span_name(self.versions)
+
+    @property
+    def rate_words(self) -> str:
+        """How often a flaky result was seen, over all versions of this cell, with its interval."""
+        matched, of = (sum(numbers) for numbers in zip(*self.rates, strict=True)) if self.rates else (0, 0)
+        interval = rate_interval(matched, of)
+        if interval is None:
+            return ""
+        test = homogeneity(self.rates)
+        over = f" over {len(self.rates)} versions, which differ no more than by chance" if test else ""
+        return f"{matched} of {of} ({100 * interval.low:.0f} to {100 * interval.high:.0f} %){over}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

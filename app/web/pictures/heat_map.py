@@ -1,0 +1,135 @@
+"""The heat map: many machines and versions as small marks. Machines with equal results share a row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from app.web.pictures.drawing import CHARACTER, linked, number, picture, shape_of, words_at
+from app.web.pictures.marks import Mark, Shape, Strip
+
+# The most marks on one page. Rows that do not fit are counted.
+MOST_MARKS = 400
+# Without many versions the machines stand side by side, so many in a line.
+IN_LINE, _NARROW = 20, 3
+_PITCH, _TOP = 15, 16
+_MOST_NAME = 30
+# A partly filled mark has one of these fillings, so that the map is light.
+_FILLINGS = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeatRow:
+    """Machines with equal results, by the first of them."""
+
+    strip: Strip
+    times: int
+
+    @property
+    def name(self) -> str:
+        """The name of the first machine, and how many there are."""
+        return self.strip.label if self.times == 1 else f"{self.strip.label} ×{self.times}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeatMap:
+    """The rows that are drawn. `more` machines are left out, and `older` versions."""
+
+    rows: tuple[HeatRow, ...]
+    versions: tuple[str, ...]
+    more: int = 0
+    older: int = 0
+
+
+def heat_map_of(strips: Sequence[Strip], versions: Sequence[str], *, older: int = 0) -> HeatMap:
+    """Machines with the same shapes in all versions are one row."""
+    alike: dict[tuple[Shape, ...], list[Strip]] = {}
+    for strip in strips:
+        alike.setdefault(tuple(mark.shape for mark in strip.marks), []).append(strip)
+    rows: list[HeatRow] = []
+    left, more = MOST_MARKS, 0
+    for some in alike.values():
+        drawn = sum(mark.shape is not Shape.UNTRIED for mark in some[0].marks)
+        if drawn > left:
+            more += len(some)
+            continue
+        left -= drawn
+        rows.append(HeatRow(strip=some[0], times=len(some)))
+    return HeatMap(rows=tuple(rows), versions=tuple(versions), more=more, older=older)
+
+
+def heat_map_picture(heat_map: HeatMap) -> Markup:
+    """Each mark is a link with its words."""
+    rows, count = heat_map.rows, len(heat_map.versions)
+    label = (
+        f"Results of {sum(row.times for row in rows)} targets in {count} version{'s' if count > 1 else ''}"
+    )
+    if count <= _NARROW and len(rows) > IN_LINE:
+        return _side_by_side(heat_map, label)
+    names = [row.name if len(row.name) <= _MOST_NAME else f"{row.name[: _MOST_NAME - 1]}…" for row in rows]
+    left = 12 + CHARACTER * max(map(len, names), default=0)
+    body = [_defined(rows), *_version_names(heat_map.versions, left)]
+    for at, (row, name) in enumerate(zip(rows, names, strict=True)):
+        y = _TOP + at * _PITCH + _PITCH / 2
+        body.append(words_at(left - 6, y + 4, name, anchor="end"))
+        body += [
+            _used(mark, row, left + (column + 0.5) * _PITCH, y) for column, mark in enumerate(row.strip.marks)
+        ]
+    return picture(left + count * _PITCH + 4, _TOP + len(rows) * _PITCH + 4, body, label=label)
+
+
+def _side_by_side(heat_map: HeatMap, label: str) -> Markup:
+    """The marks of all machines, line by line."""
+    marks = [
+        (mark, row) for row in heat_map.rows for mark in row.strip.marks if mark.shape is not Shape.UNTRIED
+    ]
+    body = [_defined(heat_map.rows)]
+    for at, (mark, row) in enumerate(marks):
+        body.append(_used(mark, row, (at % IN_LINE + 0.5) * _PITCH, (at // IN_LINE + 0.5) * _PITCH))
+    lines = -(-len(marks) // IN_LINE)
+    return picture(IN_LINE * _PITCH, lines * _PITCH, body, label=label)
+
+
+def _version_names(versions: Sequence[str], left: float) -> list[Markup]:
+    """The oldest and the newest version, above their marks."""
+    first = words_at(left, 11, versions[0])
+    if len(versions) < 6:
+        return [first]
+    return [first, words_at(left + len(versions) * _PITCH, 11, versions[-1], anchor="end")]
+
+
+def _defined(rows: Sequence[HeatRow]) -> Markup:
+    """The shapes that are used, each once."""
+    kinds = dict.fromkeys(
+        (mark.shape, _filling(mark))
+        for row in rows
+        for mark in row.strip.marks
+        if mark.shape is not Shape.UNTRIED
+    )
+    shapes = [
+        Markup('<g id="{}">{}</g>').format(_id(kind, filling), shape_of(kind, filling / _FILLINGS, 0, 0, 5))
+        for kind, filling in kinds
+    ]
+    return Markup("<defs>{}</defs>").format(Markup().join(shapes))
+
+
+def _filling(mark: Mark) -> int:
+    """Quarters; at least one and at most three, since some attempts show it and some don't."""
+    return min(_FILLINGS - 1, max(1, round(mark.rate * _FILLINGS))) if mark.shape is Shape.PART else 0
+
+
+def _id(kind: Shape, filling: int) -> str:
+    """Short, and no other id of a page."""
+    return f"h{kind[0]}{filling or ''}"
+
+
+def _used(mark: Mark, row: HeatRow, x: float, y: float) -> Markup:
+    if mark.shape is Shape.UNTRIED:
+        return Markup()
+    drawn = Markup('<use href="#{}" x="{}" y="{}"/>').format(
+        _id(mark.shape, _filling(mark)), number(x), number(y)
+    )
+    words = mark.words if row.times == 1 else f"{mark.words}; {row.times - 1} more targets alike"
+    return linked(mark.href, words, drawn)
