@@ -1,4 +1,4 @@
-"""How often the claim was seen in the jobs of a history: the counts that its points lack."""
+"""Reads the counts that the points of a history lack: in how many attempts the claim was seen."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def with_counts(session: Session, points: Sequence[Point], *, known: RunDocument
     for run_id in runs:
         if run_id != known.id:
             counts |= _counts_of(session, run_id)
-    return [_counted(point, counts) for point in points]
+    return [_with_counts_of(point, counts) for point in points]
 
 
 def _counts_of(session: Session, run_id: str) -> Mapping[str, tuple[int, int]]:
@@ -43,6 +43,6 @@ def _counts_of(session: Session, run_id: str) -> Mapping[str, tuple[int, int]]:
     return {job.id: (job.matched, job.of) for job in run_document(session, run_id).jobs}
 
 
-def _counted(point: Point, counts: Mapping[str, tuple[int, int]]) -> Point:
+def _with_counts_of(point: Point, counts: Mapping[str, tuple[int, int]]) -> Point:
     pair = counts.get(point.job) if point.contributed_by is None else None
     return point if pair is None else point.model_copy(update={"matched": pair[0], "of": pair[1]})

@@ -86,7 +86,7 @@ def words_at(x: float, y: float, text: str, *, anchor: str = "start", kind: str 
     return Markup('<text x="{}" y="{}"{}>{}</text>').format(number(x), number(y), more, text)
 
 
-def linked(href: str, words: str, drawn: Markup) -> Markup:
+def link(href: str, words: str, drawn: Markup) -> Markup:
     """A link around a shape. Its words are its name, and the hint under the mouse."""
     if not href:
         return Markup("<g><title>{}</title>{}</g>").format(words, drawn)
@@ -94,12 +94,12 @@ def linked(href: str, words: str, drawn: Markup) -> Markup:
 
 
 def picture(
-    width: float, height: float, body: Iterable[Markup], *, label: str, linked: bool = True
+    width: float, height: float, body: Iterable[Markup], *, label: str, has_links: bool = True
 ) -> Markup:
     """A picture inside of a page. With links inside it is a group, else an image."""
     size = f'viewBox="0 0 {number(width)} {number(height)}" width="{number(width)}" height="{number(height)}"'
     return Markup('<svg class="pic" role="{}" aria-label="{}" {}>{}</svg>').format(
-        "group" if linked else "img",
+        "group" if has_links else "img",
         label,
         Markup(size),  # noqa: S704 - numbers only
         Markup().join(body),

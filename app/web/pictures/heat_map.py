@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from app.web.pictures.drawing import CHARACTER, linked, number, picture, shape_of, words_at
+from app.web.pictures.drawing import CHARACTER, link, number, picture, shape_of, words_at
 from app.web.pictures.marks import Mark, Shape, Strip
 
 # The most marks on one page. Rows that do not fit are counted.
@@ -70,12 +70,13 @@ def heat_map_picture(heat_map: HeatMap) -> Markup:
         return _side_by_side(heat_map, label)
     names = [row.name if len(row.name) <= _MOST_NAME else f"{row.name[: _MOST_NAME - 1]}…" for row in rows]
     left = 12 + CHARACTER * max(map(len, names), default=0)
-    body = [_defined(rows), *_version_names(heat_map.versions, left)]
+    body = [_definitions(rows), *_version_names(heat_map.versions, left)]
     for at, (row, name) in enumerate(zip(rows, names, strict=True)):
         y = _TOP + at * _PITCH + _PITCH / 2
         body.append(words_at(left - 6, y + 4, name, anchor="end"))
         body += [
-            _used(mark, row, left + (column + 0.5) * _PITCH, y) for column, mark in enumerate(row.strip.marks)
+            _place_mark(mark, row, left + (at_column + 0.5) * _PITCH, y)
+            for at_column, mark in enumerate(row.strip.marks)
         ]
     return picture(left + count * _PITCH + 4, _TOP + len(rows) * _PITCH + 4, body, label=label)
 
@@ -85,9 +86,9 @@ def _side_by_side(heat_map: HeatMap, label: str) -> Markup:
     marks = [
         (mark, row) for row in heat_map.rows for mark in row.strip.marks if mark.shape is not Shape.UNTRIED
     ]
-    body = [_defined(heat_map.rows)]
+    body = [_definitions(heat_map.rows)]
     for at, (mark, row) in enumerate(marks):
-        body.append(_used(mark, row, (at % IN_LINE + 0.5) * _PITCH, (at // IN_LINE + 0.5) * _PITCH))
+        body.append(_place_mark(mark, row, (at % IN_LINE + 0.5) * _PITCH, (at // IN_LINE + 0.5) * _PITCH))
     lines = -(-len(marks) // IN_LINE)
     return picture(IN_LINE * _PITCH, lines * _PITCH, body, label=label)
 
@@ -100,7 +101,7 @@ def _version_names(versions: Sequence[str], left: float) -> list[Markup]:
     return [first, words_at(left + len(versions) * _PITCH, 11, versions[-1], anchor="end")]
 
 
-def _defined(rows: Sequence[HeatRow]) -> Markup:
+def _definitions(rows: Sequence[HeatRow]) -> Markup:
     """The shapes that are used, each once."""
     kinds = dict.fromkeys(
         (mark.shape, _filling(mark))
@@ -125,11 +126,11 @@ def _id(kind: Shape, filling: int) -> str:
     return f"h{kind[0]}{filling or ''}"
 
 
-def _used(mark: Mark, row: HeatRow, x: float, y: float) -> Markup:
+def _place_mark(mark: Mark, row: HeatRow, x: float, y: float) -> Markup:
     if mark.shape is Shape.UNTRIED:
         return Markup()
     drawn = Markup('<use href="#{}" x="{}" y="{}"/>').format(
         _id(mark.shape, _filling(mark)), number(x), number(y)
     )
     words = mark.words if row.times == 1 else f"{mark.words}; {row.times - 1} more targets alike"
-    return linked(mark.href, words, drawn)
+    return link(mark.href, words, drawn)

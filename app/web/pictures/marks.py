@@ -134,5 +134,5 @@ _LEGEND = {
 
 
 def legend(shapes: Sequence[Shape]) -> str:
-    """What these shapes mean."""
+    """The meanings of these shapes."""
     return ", ".join(_LEGEND[each] for each in shapes)

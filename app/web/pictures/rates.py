@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from app.judging.verdict.homogeneity import homogeneity
+from app.judging.report.homogeneity import homogeneity
 from app.judging.verdict.rates import rate_interval
 from app.web.pictures.drawing import number, picture, words_at
 from app.web.pictures.marks import DECIDED, Mark, Shape, Strip
@@ -42,7 +42,7 @@ def rates_picture(strip: Strip) -> Markup:
     for share, anchor in ((0, "start"), (50, "middle"), (100, "end")):
         body.append(words_at(_LEFT + _AXIS * share / 100, height - 4, f"{share} %", anchor=anchor))
     label = f"{strip.name}, how often it happens: {'; '.join(_words(mark) for mark in rows)}"
-    return picture(WIDTH, height, body, label=label, linked=False)
+    return picture(WIDTH, height, body, label=label, has_links=False)
 
 
 def rates_words(strip: Strip) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from app.web.pictures.drawing import CHARACTER, linked, number, picture, shape, standing_alone, words_at
+from app.web.pictures.drawing import CHARACTER, link, number, picture, shape, standing_alone, words_at
 from app.web.pictures.marks import Strip, strip_words
 
 WIDTH = 320
@@ -56,7 +56,7 @@ def _marks(strip: Strip, x: float, y: float, *, are_links: bool) -> tuple[list[M
     body = [*_flip_lines(strip, at, pitch, y)]
     for mark, place in zip(strip.marks, at, strict=True):
         drawn = shape(mark, place, middle, pitch * 0.36)
-        body.append(linked(mark.href, mark.words, drawn) if are_links else drawn)
+        body.append(link(mark.href, mark.words, drawn) if are_links else drawn)
     body += _texts(strip, at, x, y + 12, y + _TOP + pitch + 13)
     return body, _TOP + pitch + _BOTTOM
 

@@ -14,9 +14,9 @@ _WORDS = re.compile(f"[{_RIGHT_TO_LEFT}]+(?: +[{_RIGHT_TO_LEFT}]+)*")
 
 def source_code(text: str) -> Markup:
     """A code as HTML. Words from right to left are isolated, so they move no bracket and no number."""
-    shown = visible(text)
+    code = visible(text)
     parts, end = [], 0
-    for words in _WORDS.finditer(shown):
-        parts += [escape(shown[end : words.start()]), Markup("<bdi>{}</bdi>").format(words[0])]
+    for words in _WORDS.finditer(code):
+        parts += [escape(code[end : words.start()]), Markup("<bdi>{}</bdi>").format(words[0])]
         end = words.end()
-    return Markup().join([*parts, escape(shown[end:])])
+    return Markup().join([*parts, escape(code[end:])])

@@ -31,9 +31,9 @@ _CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 def with_code(title: str) -> Markup:
     """A title of one line as HTML. Words between backticks are code, as in an issue; nothing else is."""
     parts, end = [], 0
-    for found in islice(_CODE.finditer(title), MOST_CODES):
-        parts += [escape(title[end : found.start()]), Markup("<code>{}</code>").format(found[2].strip())]
-        end = found.end()
+    for match in islice(_CODE.finditer(title), MOST_CODES):
+        parts += [escape(title[end : match.start()]), Markup("<code>{}</code>").format(match[2].strip())]
+        end = match.end()
     return Markup().join([*parts, escape(title[end:])])
 
 

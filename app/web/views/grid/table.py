@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from app.judging.judgement import Verdict
-from app.judging.verdict.homogeneity import homogeneity
+from app.judging.report.homogeneity import homogeneity
 from app.judging.verdict.rates import rate_interval
 from app.runs.lookup.history import Point
 
@@ -42,7 +42,7 @@ class GridCell:
     exact: bool = False
     times: int = 0
     runs: frozenset[str] = frozenset()
-    # Of a flaky result: matched and of in the newest job of each version. A test found no difference.
+    # The counts of a flaky result in the newest job of each version. A test found no difference.
     rates: tuple[tuple[int, int], ...] = ()
     # An earlier, other result of the same version.
     before: Point | None = None
