@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.intake.claim.claims import MOST_READINGS, Check, Claim, Role
-from app.intake.exhibit import same_evidence
+from app.intake.exhibit import same_evidence, values_of
 from app.intake.model.answer import ModelReading
 
 
@@ -21,6 +21,8 @@ def join(rules: Claim, readings: Sequence[ModelReading]) -> Claim:
     mine = [claim for claim in mine if claim.having(Role.BUG)]
     first = readings[0]
     chosen = next((claim for claim in mine if _is_of(claim, first.claim)), None)
+    if chosen is not None and _is_shown_in(chosen, mine[0]):
+        chosen = mine[0]
     if chosen is not None and len(readings) == 1:
         excluded = (*first.no_bugs, *first.claim.having(Role.EXPECTED))
         others = [claim for claim in mine if claim is not chosen and not _is_among(claim, excluded)]
@@ -43,6 +45,13 @@ def _claim(rules: Claim, first: Claim, others: Sequence[Claim]) -> Claim:
 
 def _alone(claim: Claim) -> Claim:
     return claim.model_copy(update={"further": (), "has_more": False})
+
+
+def _is_shown_in(claim: Claim, first: Claim) -> bool:
+    """Whether the first reading shows the values of another one, as a table that holds the nan."""
+    lines = "\n".join(line for check in first.having(Role.BUG) for line in check.lines)
+    values = [value for check in claim.having(Role.BUG) for value in values_of(check)]
+    return bool(values) and all(value in lines for value in values)
 
 
 def _is_of(claim: Claim, reading: Claim) -> bool:
