@@ -69,6 +69,13 @@ class ServiceSettings(LogSettings):
         " plus maintain there until the first token exists",
     )
 
+    sign_in_hours: float = Field(
+        default=12.0,
+        gt=0,
+        le=24 * 90,
+        description="how long a browser stays signed in to act as a maintainer",
+    )
+
     awaited_node: str | None = Field(
         default=None,
         description="the web is ready only after this node has connected; `samehere serve` sets its own",

@@ -39,5 +39,7 @@ ActKind = Literal[
     "judged_again",
     "claim_corrected",
 ]
+# Why a maintainer closed a report, in the words of maintainers.
+Disposition = Literal["by_design", "announced", "duplicate", "not_ours", "fixed", "wont_fix"]
 # The kinds of subjects that can be quarantined.
 QuarantineKind = Literal["node", "toolchain", "script"]

@@ -7,23 +7,24 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
-from pydantic import AwareDatetime, Field
+from fastapi import APIRouter, Query, Request
+from pydantic import AwareDatetime, BaseModel, Field
 
 from app.api.bodies import Body, PageBody, Words
+from app.errors import NotFoundError
 from app.http.access import CanMaintain, CanRead, who
 from app.http.checked_route import CheckedRoute
 from app.http.problems import BODY, problem_responses
 from app.http.state import SessionDep, SettingsDep
 from app.judging.judgement import Verdict
-from app.runs.lookup.reports import ReportDetails, report_details
+from app.runs.lookup.reports import ReportDetails, reply_of, report_details
 from app.runs.lookup.runs import run_document
 from app.runs.maintenance import overrule, quarantine, rejudge, triage, withdraw
 from app.runs.rows.acts import REASON_CHARACTERS, list_acts
 from app.runs.rows.page import MOST_ITEMS
 from app.runs.run_object.document import RunDocument
 from app.runs.run_object.maintainer_acts import Act
-from app.states import QuarantineKind, SubjectKind
+from app.states import Disposition, QuarantineKind, SubjectKind
 
 router = APIRouter(tags=["maintainers"], route_class=CheckedRoute)
 _ACT = problem_responses(401, 404, 409, *BODY)
@@ -61,10 +62,33 @@ class LabelBody(ReasonBody):
     remove: list[Words] = Field(default_factory=list, max_length=20)
 
 
-class CloseBody(ReasonBody):
-    """The reason why a report is closed, and the report that it duplicates."""
+class CloseBody(Body):
+    """Why a report is closed: a reason, a disposition, or both."""
 
+    reason: Words = Field(
+        default="",
+        max_length=REASON_CHARACTERS,
+        description="the reason; it is stored and shown. Only a disposition may come without one",
+        examples=["Per the accuracy policy."],
+    )
+    disposition: Disposition | None = Field(
+        default=None, description="`fixed` needs `fixed_by`, and `duplicate` needs `duplicate_of`"
+    )
     duplicate_of: Id | None = Field(default=None, description="the id of another report")
+    fixed_by: Words = Field(
+        default="",
+        max_length=triage.FIX_CHARACTERS,
+        description="a version, or the address of a change",
+        examples=["numpy 2.4.1"],
+    )
+
+
+class Reply(BaseModel):
+    """The reply to the reporter of a closed report."""
+
+    markdown: str = Field(
+        description="three lines: what was decided, what was measured, where the evidence is"
+    )
 
 
 class WithdrawalBody(Body):
@@ -152,11 +176,28 @@ def post_label(report_id: str, body: LabelBody, session: SessionDep, token: CanM
 
 @router.post("/reports/{report_id}/close", operation_id="close_report", responses=_ACT)
 def post_close(report_id: str, body: CloseBody, session: SessionDep, token: CanMaintain) -> ReportDetails:
-    """Close a report, for example as a duplicate. It can still be run and is still shown."""
+    """Close a report, perhaps with a disposition. It can still be run and is still shown."""
     triage.close_report(
-        session, report_id, duplicate_of=body.duplicate_of, reason=body.reason, who=who(token)
+        session,
+        report_id,
+        disposition=body.disposition,
+        duplicate_of=body.duplicate_of,
+        fixed_by=body.fixed_by,
+        reason=body.reason,
+        who=who(token),
     )
     return report_details(session, report_id)
+
+
+@router.get(
+    "/reports/{report_id}/reply", operation_id="reply_to_reporter", responses=problem_responses(401, 404)
+)
+def get_reply(report_id: str, request: Request, session: SessionDep, _may: CanRead) -> Reply:
+    """The reply to the reporter, in Markdown. 404 if the report was not closed with a disposition."""
+    text = reply_of(report_details(session, report_id), base=str(request.base_url).rstrip("/"))
+    if text is None:
+        raise NotFoundError("No maintainer has closed this report with a disposition.")
+    return Reply(markdown=text)
 
 
 @router.post("/reports/{report_id}/reopen", operation_id="reopen_report", responses=_ACT)

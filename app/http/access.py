@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import Depends, Form, Request
@@ -11,10 +12,14 @@ from sqlalchemy.orm import Session
 
 from app.bounded.callers import trust_caller
 from app.errors import ForbiddenError, UnauthorisedError
+from app.http.guards import SAFE, comes_from_our_page
 from app.http.state import SessionDep, SettingsDep, state_of
+from app.runs.maintenance.sign_in import signed_in_token
 from app.runs.maintenance.tokens import Scope, Token, any_tokens, authenticate
 from app.runs.rows.acts import LOCAL
 
+# The cookie of a browser that has signed in.
+SIGN_IN_COOKIE = "samehere_sign_in"
 bearer = HTTPBearer(
     auto_error=False, scheme_name="token", description="A token made by `samehere token create --scope …`."
 )
@@ -32,14 +37,35 @@ def _allow(
         return token
     if request.headers.get("Authorization"):
         raise UnauthorisedError("Send a token as `Authorization: Bearer …`.")
+    signed_in = _signed_in(request, session)
+    if signed_in is not None and signed_in.allows(scope):
+        trust_caller()
+        return signed_in
     scopes = settings.anonymous_scopes
     if scopes is None:
         scopes = _default_scopes(session, settings.host, scope=scope)
     if scope not in scopes:
+        if signed_in is not None:
+            raise ForbiddenError(f"The token of this sign-in lacks the scope {scope}.", code="scope_missing")
         raise UnauthorisedError(f"This needs a token with the scope {scope}. Ask the operator for one.")
     if scope is not Scope.READ:
         trust_caller()
     return None
+
+
+def _signed_in(request: Request, session: Session) -> Token | None:
+    """The token with which the browser has signed in.
+
+    The cookie counts for reading, and for the forms of our own pages. Programs send their token.
+    """
+    secret = request.cookies.get(SIGN_IN_COOKIE)
+    if not secret:
+        return None
+    if request.method not in SAFE and (
+        request.url.path.startswith("/api/") or not comes_from_our_page(request)
+    ):
+        return None
+    return signed_in_token(session, secret)
 
 
 def _default_scopes(session: Session, host: str, *, scope: Scope) -> tuple[str, ...]:
@@ -117,14 +143,39 @@ def _by_form(
     credentials: Credentials,
     token: Annotated[str, Form(max_length=200)] = "",
 ) -> str:
-    """The name of a maintainer who sent a form. Browsers send no `Authorization`, so the token is a field."""
+    """The name of a maintainer who sent a form: signed in, or with the token in a field, as programs do."""
     if credentials is None and token.strip():
         credentials = HTTPAuthorizationCredentials(scheme="Bearer", credentials=token.strip())
     return who(_allow(request, session, settings, credentials, scope=Scope.MAINTAIN))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Viewer:
+    """The person who looks at a page: the name of the sign-in, if there is one, and what the page offers."""
+
+    name: str | None
+    may_maintain: bool
+
+
+def _viewer(request: Request, session: SessionDep, settings: SettingsDep) -> Viewer:
+    signed_in = _signed_in(request, session)
+    if signed_in is not None:
+        return Viewer(name=signed_in.name, may_maintain=signed_in.allows(Scope.MAINTAIN))
+    scopes = settings.anonymous_scopes
+    if scopes is None:
+        scopes = _default_scopes(session, settings.host, scope=Scope.MAINTAIN)
+    return Viewer(name=None, may_maintain=Scope.MAINTAIN in scopes)
+
+
+# The person who looks at a page.
+ViewerDep = Annotated[Viewer, Depends(_viewer, scope="function")]
 # The name of the maintainer who sent a form.
 MaintainerByForm = Annotated[str, Depends(_by_form, scope="function")]
+
+
+def is_encrypted(request: Request) -> bool:
+    """Whether the browser uses https, perhaps to a proxy. Its cookies then never go over http."""
+    return request.url.scheme == "https" or request.headers.get("origin", "").startswith("https://")
 
 
 def token_of(token: Token | None) -> str | None:

@@ -58,6 +58,16 @@ def _netloc(origin: str) -> str:
     return parts.netloc.lower() if parts.scheme in {"http", "https"} else ""
 
 
+def comes_from_our_page(request: Request) -> bool:
+    """Whether a browser proves that a page of ours sent this request. A cookie counts only with that."""
+    headers = request.headers
+    host = headers.get("host", "").lower()
+    source = headers.get("origin") or headers.get("referer")
+    if source is None:
+        return headers.get("sec-fetch-site") == "same-origin"
+    return host != "" and _netloc(source) == host
+
+
 class Guards:
     """ASGI middleware that refuses bad requests before the application sees them.
 

@@ -17,7 +17,7 @@ from app.runs.rows.withdraw_secret import secret_digest
 from app.settings import ServiceSettings
 from app.storage.queries import runs as queries
 
-# The cookie that a browser gets with the answer to a submission, for the pages of that run.
+# The cookie that a browser gets with the answer to a submission, for the pages of that run and its report.
 WITHDRAW_COOKIE = "samehere_withdraw"
 WithdrawSecret = Annotated[
     str | None,
@@ -27,6 +27,7 @@ WithdrawSecret = Annotated[
         description="the last part of `withdraw_url`: for a submitter who has no token",
     ),
 ]
+WithdrawCookie = Annotated[str | None, Cookie(alias=WITHDRAW_COOKIE, max_length=100, include_in_schema=False)]
 _may_maintain = requires(Scope.MAINTAIN)
 _may_submit = requires(Scope.SUBMIT)
 
@@ -39,9 +40,7 @@ def _cancelling(
     credentials: Credentials,
     token: CanSubmit,
     secret: WithdrawSecret = None,
-    cookie: Annotated[
-        str | None, Cookie(alias=WITHDRAW_COOKIE, max_length=100, include_in_schema=False)
-    ] = None,
+    cookie: WithdrawCookie = None,
 ) -> Token | None:
     run_id = request.path_params.get("run_id") or request.path_params.get("bisection_id") or ""
     run = queries.run_of(session, run_id)
@@ -123,11 +122,21 @@ CanCorrect = Annotated[str, Depends(_correcting, scope="function")]
 
 
 def corrector_by_form(
-    request: Request, session: Session, settings: ServiceSettings, *, report_id: str, secret: str
+    request: Request,
+    session: Session,
+    settings: ServiceSettings,
+    *,
+    report_id: str,
+    secret: str,
+    cookie: str | None,
 ) -> str:
-    """The same for a form, whose one field holds a token or the withdraw secret."""
+    """The same for a form. Its field holds the withdraw secret; `cookie` is that of the submitter's browser.
+
+    The field may hold a token, too, as programs send it. A maintainer is signed in.
+    """
     report = queries.report_of(session, report_id)
-    if report is not None and secret and report.withdraw_digest == secret_digest(secret):
+    digests = {secret_digest(each) for each in (secret, cookie) if each}
+    if report is not None and report.withdraw_digest in digests:
         return SUBMITTER
     credentials = HTTPAuthorizationCredentials(scheme="Bearer", credentials=secret) if secret else None
     token = _may_submit(request, session, settings, credentials)

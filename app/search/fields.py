@@ -11,6 +11,7 @@ from app.judging.judgement import Verdict
 from app.judging.report.attention import Attention
 from app.judging.report.change import ChangeKind
 from app.search import periods, toolchains
+from app.search.tokens import tokens
 from worker.contract import Device, Outcome
 from worker.contract.names import SETTINGS
 
@@ -56,6 +57,11 @@ def _exception(text: str) -> str | None:
 def type_name(exception: str) -> str:
     """The stored form of an exception type: `outofmemoryerror` for `torch.OutOfMemoryError`."""
     return exception.rpartition(".")[2].lower()[:100]
+
+
+def _hardware(text: str) -> str | None:
+    words = tokens(text)
+    return words[0] if len(words) == 1 else None
 
 
 def _setting(text: str) -> str | None:
@@ -114,6 +120,18 @@ FIELDS: dict[str, FieldKind] = {
     "exception": FieldKind(
         about="the type of an exception that ended an attempt of a cell",
         takes="the name of a type, such as RuntimeError",
+        read=_exception,
+        of_cell=True,
+    ),
+    "hardware": FieldKind(
+        about="the processor of a cell, and its cards if it ran on cards",
+        takes="a word of a name, such as h100 or epyc",
+        read=_hardware,
+        of_cell=True,
+    ),
+    "warning": FieldKind(
+        about="the category of a warning that an attempt of a cell showed",
+        takes="the name of a category, such as DeprecationWarning",
         read=_exception,
         of_cell=True,
     ),

@@ -15,9 +15,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.cache import SizedCache
+from app.clock import now
 from app.http.problems import Problem
 from app.judging.comparison.values import value_text
-from app.runs.estimates.wording import BASIS, how_long, queue_position_text
+from app.runs.estimates.wording import BASIS, STAGES, how_long, queue_position_text, time_since
+from app.runs.run_object.answer.disposition_part import DISPOSITIONS
 from app.runs.run_object.reading_notes import needs_in_words, repair_diff
 from app.runs.run_object.removal_part import removal_words, warning_words
 from app.visible_text import visible
@@ -27,6 +29,7 @@ from app.web.text.ansi import with_colours
 from app.web.text.direction import source_code
 from app.web.views import exhibits
 from app.web.views import runs as views
+from app.web.views.copies.bisection_words import bisected_words
 from app.web.views.grouped_rows import flip_counts, plan_rows, stretches
 from app.web.views.matrices import missing_cell, rerun_choices, run_to_add_to
 
@@ -81,6 +84,8 @@ def environment() -> Environment:
         "written": value_text,
         "queue_position": queue_position_text,
         "how_long": how_long,
+        "bisected": lambda bisection: visible(bisected_words(bisection)),
+        "time_since": lambda moment: time_since(moment, now()),
         "rerun_choices": rerun_choices,
         "missing_cell": lambda comparison, run: missing_cell(run, comparison),
         "run_to_add_to": run_to_add_to,
@@ -92,7 +97,9 @@ def environment() -> Environment:
         "labels": labels,
         "static": static_url,
         "BASIS": BASIS,
+        "STAGES": STAGES,
         "exhibits": exhibits,
+        "DISPOSITIONS": DISPOSITIONS,
         **MOST,
     }
     return templates

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from app.bounded.calls import OverLimitError, call_within_limits
 from app.errors import InputError
@@ -23,7 +23,15 @@ class SubmissionForm(BaseModel):
     include: str = ""
     exclude: str = ""
     source_url: str = ""
-    ignore_needs: str = ""
+    # Kinds of needs that are none, as ticked boxes or as words.
+    ignore_needs: list[str] = Field(default_factory=list)
+    # Fields of the reporter's environment and their values, in the same order.
+    environment_name: list[str] = Field(default_factory=list)
+    environment_value: list[str] = Field(default_factory=list)
+    # A button that gives one exhibit another stance: its id and the word.
+    stance: str = ""
+    # A button that runs one preset, whatever is chosen in the form.
+    answer: str = ""
     # A claim as data, and the one that the page showed there: unchanged, it says nothing new.
     claim_data: str = ""
     claim_read: str = ""
@@ -33,6 +41,11 @@ class SubmissionForm(BaseModel):
         """The claim as data that somebody wrote or mended; empty if there is none."""
         data, read = (text.replace("\r\n", "\n").strip() for text in (self.claim_data, self.claim_read))
         return "" if data == read else data
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The fields of the reporter's environment, as the form has them."""
+        return dict(zip(self.environment_name, self.environment_value, strict=False))
 
 
 def _is_report(text: str) -> bool:
@@ -51,18 +64,19 @@ def submission_of(form: SubmissionForm) -> Submission:
         script=None if is_report else text,
         report=text if is_report else None,
         claim=checked_json(form.exact_claim) if form.exact_claim else form.claim.strip() or None,
-        preset=form.preset or None,
+        preset=form.answer or form.preset or None,
         include=tuple(form.include.split()),
         exclude=tuple(form.exclude.split()),
         title=form.title.strip(),
         source_url=form.source_url.strip() or None,
         ignore_needs=_kinds(form.ignore_needs),
+        environment=tuple(form.environment.items()),
     )
 
 
-def _kinds(text: str) -> tuple[NeedKind, ...]:
+def _kinds(texts: list[str]) -> tuple[NeedKind, ...]:
     """Kinds of needs, split at blanks and commas. Raises InputError."""
-    kinds = text.replace(",", " ").split()
+    kinds = list(dict.fromkeys(" ".join(texts).replace(",", " ").split()))
     for kind in kinds:
         if kind not in set(NeedKind):
             raise InputError(

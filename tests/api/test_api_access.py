@@ -29,9 +29,13 @@ READ = {
     ("GET", "/bisections/{bisection_id}"),
     ("GET", "/bisections/{bisection_id}/fragment"),
     ("GET", "/compare"),
+    ("GET", "/compare.md"),
+    ("GET", "/compare.json"),
     ("GET", "/nodes"),
     ("GET", "/probe.py"),
     ("GET", "/changes"),
+    ("GET", "/changes.md"),
+    ("GET", "/changes.json"),
     ("GET", "/changes.atom"),
     ("GET", "/api/v1/runs"),
     ("GET", "/api/v1/runs/{run_id}"),
@@ -59,6 +63,7 @@ READ = {
     ("GET", "/probe.py"),
     ("GET", "/api/v1/quarantines"),
     ("GET", "/api/v1/acts"),
+    ("GET", "/api/v1/reports/{report_id}/reply"),
     ("GET", "/reports/{report_id}/judge-again"),
     # Whoever holds the secret may.
     ("GET", "/withdraw/{secret}"),
@@ -116,7 +121,9 @@ MAINTAIN = {
     ("POST", "/api/v1/judgements:apply"),
 }
 
-# The token or the withdraw secret is a field of the form.
+# Who has no rights yet gets them here.
+SIGNING_IN = {("GET", "/sign-in"), ("POST", "/sign-in"), ("POST", "/sign-out")}
+# The withdraw secret is a cookie or a field of the form.
 BY_FIELD = {("POST", "/reports/{report_id}/claim"), ("POST", "/reports/{report_id}/stances")}
 
 
@@ -147,7 +154,7 @@ def status(web: Web, method: str, path: str, headers: dict[str, str]) -> int:
     if path.endswith(("/claim", "/stances")):
         correction = {"claim": "prints 3", "reason": "x", "stance": "e1 actual"}
         body = {"data": correction} if method == "POST" else {"json": {"claim": "prints 3"}}
-    query = {"id": new_id()} if path == "/compare" else {}
+    query = {"id": new_id()} if path.startswith("/compare") else {}
     return web.client.request(
         method, address, headers=headers, params=query, follow_redirects=False, **body
     ).status_code
@@ -161,7 +168,7 @@ def test_every_route_has_its_place(web: Web) -> None:
     }
     assert {
         (method, path) for method, path in found if path not in PUBLIC and method != "HEAD"
-    } == READ | SUBMIT | MAINTAIN | BY_FIELD
+    } == READ | SUBMIT | MAINTAIN | BY_FIELD | SIGNING_IN
 
 
 def test_without_a_token(closed: Web) -> None:

@@ -148,7 +148,7 @@ INSERT INTO bisection (id, report_id, axis, points, error, most_attempts, side_b
 UPDATE report SET main_script = 'd' || right(id, 8)::int WHERE id LIKE '00%';
 """  # noqa: E501
 # What the page of everything does: few nodes, and tables that hold what is open.
-ALWAYS_SMALL = {"tally", "node", "change", "quarantine"}
+ALWAYS_SMALL = {"tally", "node", "change", "quarantine", "token"}
 
 
 def paths() -> list[str]:

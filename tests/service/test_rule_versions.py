@@ -91,7 +91,9 @@ def digests_of(path: Path) -> dict[str, str]:
     run, jobs = facts_of(bundle)
     judged = judge(run, reading, jobs)
     document = judged.document
-    cells = [cell_of("report", job) for job in document.jobs if job.verdict is not None]
+    cells = [
+        cell_of("report", job, document.environments) for job in document.jobs if job.verdict is not None
+    ]
     return {
         "reading": digest(reading.model_dump(mode="json")),
         "verdicts": digest([document.verdict, [job.verdict for job in document.jobs]]),

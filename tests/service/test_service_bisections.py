@@ -104,6 +104,29 @@ def new_from(release: str) -> Callable[[str], bool]:
     return lambda toolchain: toolchain in bad
 
 
+def test_before_the_end_it_claims_only_what_was_measured(stage: Stage) -> None:
+    begun = begin(stage, report_of(stage))
+    is_seen = new_from("2.11.0")
+    looked = 0
+    while shown(stage, begun.id).state in {"queued", "running"}:
+        for attempt in stage.dispatch():
+            stage.start(attempt, node="n1")
+            stage.say(answered(attempt) if is_seen(attempt.toolchain) else passed(attempt))  # type: ignore[arg-type]
+            now = shown(stage, begun.id)
+            if now.state not in {"queued", "running"}:
+                break
+            looked += 1
+            points = {point.value: point for point in now.points}
+            for value, shows in ((now.last_good, False), (now.first_bad, True)):
+                assert value is None or (points[value].of > 0, points[value].seen > 0) == (True, shows)
+            assert (now.probability, now.exact) == (None, False)
+            named = {value for value in points if value in now.summary}
+            assert named == {value for value, point in points.items() if point.of}, now.summary
+    assert looked > 2
+    ended = shown(stage, begun.id)
+    assert (ended.kind, ended.first_bad, ended.probability is None) == (Kind.APPEARED, "2.11.0", False)
+
+
 def test_it_ends_with_the_neighbours_of_the_change(stage: Stage) -> None:
     report = report_of(stage)
     begun = begin(stage, report)

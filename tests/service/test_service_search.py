@@ -24,7 +24,7 @@ from app.storage.models import ChangeRow, JobRow, ReportCellRow, ReportRow, Repo
 from app.storage.queries.reports.search import delete_words
 from app.targets.planning.run_request import RunRequest
 from app.targets.target import Target
-from worker.contract import Device, ExceptionFacts, Observation, Outcome
+from worker.contract import CapturedWarning, Device, ExceptionFacts, Observation, Outcome
 
 SAID = Observation(
     exit_status=1,
@@ -107,6 +107,44 @@ def filled(stage: Stage) -> dict[str, str]:
 )
 def test_what_was_seen_is_found(stage: Stage, filled: dict[str, str], query: str, titles: set[str]) -> None:
     assert found(stage, query) == titles
+
+
+def test_hardware_and_warnings_and_changes_are_found_by_plain_words(stage: Stage) -> None:
+    stage.node("n1")
+    warned = Observation(
+        exit_status=0,
+        stdout="fine\n",
+        stdout_bytes=5,
+        warnings=[
+            CapturedWarning(
+                category="numpy.exceptions.VisibleDeprecationWarning",
+                base="DeprecationWarning",
+                text="`trapz` is deprecated. Use `trapezoid` instead.",
+                file="/home/u/script.py",
+                line=2,
+            )
+        ],
+    )
+    stage.submit(repeats=1)
+    for attempt in stage.dispatch():
+        seen = result(
+            attempt, node="n1", outcome=Outcome.COMPLETED, observation=warned, cpu="AMD EPYC 9554 64-Core"
+        )
+        environment = {**seen.environment, "gpu.0.model": "NVIDIA H100"}
+        stage.say(seen.model_copy(update={"environment": environment}))
+    with stage.session() as session:
+        [row] = session.scalars(select(ReportRow)).all()
+        title = row.title
+    for query in (
+        *("epyc", "EPYC 9554", "hardware:epyc", "hardware:EPYC device:cpu", "trapezoid"),
+        *("warning:VisibleDeprecationWarning", "warning:DeprecationWarning outcome:completed"),
+    ):
+        assert found(stage, query) == {title}, query
+    # It ran on the processor of a machine with a card.
+    for query in ("h100", "hardware:h100", "warning:FutureWarning", "regressed", "hardware:epyc device:cuda"):
+        assert found(stage, query) == set(), query
+    with pytest.raises(QueryError, match="takes a word of a name"):
+        found(stage, 'hardware:"two words"')
 
 
 def test_what_cells_have_must_be_in_one_of_them(stage: Stage) -> None:

@@ -101,7 +101,8 @@ def _unlabelled(page: Page) -> Iterator[str]:
     known = {one.attributes.get("id") for one in page.elements}
     for element in page.elements:
         if element.tag in {"input", "textarea", "select"} and not (
-            element.attributes.get("id") in labels
+            element.attributes.get("type") == "hidden"
+            or element.attributes.get("id") in labels
             or "label" in element.inside
             or element.attributes.get("aria-label")
         ):

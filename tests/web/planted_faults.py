@@ -101,8 +101,8 @@ class Drawn:
     values: dict[str, Any]
 
 
-def drawn_pages(web: Web, paths: list[str]) -> list[Drawn]:
-    """The pages at these addresses. Their lazy values are computed."""
+def drawn_pages(web: Web, paths: list[str], *, planned: str) -> list[Drawn]:
+    """The pages at these addresses, and the plan of a text. Their lazy values are computed."""
     found: list[Drawn] = []
     render = jinja2.Template.render
     with pytest.MonkeyPatch.context() as patch:
@@ -112,8 +112,9 @@ def drawn_pages(web: Web, paths: list[str]) -> list[Drawn]:
             return render(template, **values)
 
         patch.setattr(jinja2.Template, "render", keep)
-        for path in paths:
-            answer = web.client.get(path)
+        for path in [*paths, "/plan"]:
+            form = {"text": planned}
+            answer = web.client.post(path, data=form) if path == "/plan" else web.client.get(path)
             assert answer.status_code == 200, path
             assert 'class="broken"' not in answer.text, path
     return found

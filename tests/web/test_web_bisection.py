@@ -47,6 +47,11 @@ def test_it_works_without_javascript(web: Web, asked: str) -> None:
         == "Bisection over torch"
     )
     assert page.one("div", **{"aria-label": "All points"}).attributes["tabindex"] == "0"
+    assert "You can close this page" in page.text
+    assert web.client.get(f"/bisections/{asked}.json").json()["id"] == asked
+    text = web.client.get(f"/bisections/{asked}.md").text
+    assert text.startswith("**Bisection over torch.** Not finished. So far: Nothing was tried yet.\n")
+    assert text.endswith(f"All points and attempts: {web.url}/bisections/{asked}\n")
     stopped = web.client.post(f"/bisections/{asked}/cancel", follow_redirects=True).text
     assert list(faults(stopped)) == []
     assert Page(stopped).one("div", id="run").attributes["data-live"] == "no"
@@ -69,3 +74,28 @@ def test_it_fills_in_while_one_looks(web: Web, asked: str, browser: Browser) -> 
     expect(page.locator("#part-verdict tbody")).to_contain_text(" of ")
     assert page.evaluate("window.mine")
     context.close()
+
+
+def test_its_answer_stands_on_the_report_and_in_the_markdown(web: Web, asked: str) -> None:
+    report = web.client.get(f"/bisections/{asked}.json").json()["report"]
+    assert (
+        "Bisected over torch (not finished): nothing was tried yet."
+        in Page(web.client.get(f"/reports/{report}").text).text
+    )
+    while attempts := web.stage.dispatch():
+        for attempt in attempts:
+            web.stage.start(attempt, node="n")
+            web.stage.say(result(attempt, node="n"))
+    answer = web.client.get(f"/bisections/{asked}.json").json()
+    assert (answer["state"], answer["kind"]) == ("finished", "throughout")
+    words = f"Bisected over torch: {answer['summary']}"
+    source = web.client.get(f"/reports/{report}").text
+    assert list(faults(source)) == []
+    page = Page(source)
+    assert words in page.one("section", id="verdict").text
+    assert words in page.one("section", id="timeline").text
+    assert page.all("a", href=f"/bisections/{asked}")
+    assert words in web.client.get(f"/reports/{report}.md").text
+    [shown] = web.client.get(f"/api/v1/reports/{report}").json()["bisections"]
+    assert (shown["id"], shown["kind"]) == (asked, "throughout")
+    assert "| `2.9.0` | " in web.client.get(f"/bisections/{asked}.md").text

@@ -117,9 +117,11 @@ def test_from_the_form_to_the_verdict(web: Web, browser: Browser, *, scripts: bo
     with opened(browser, web.url, java_script_enabled=scripts) as page:
         page.goto("/")
         page.get_by_label("Script or report").fill(SCRIPT)
+        page.get_by_role("button", name="Next").click()
         page.get_by_label("What happens, and what should?").fill("RuntimeError: boom")
+        page.get_by_text("More: title").click()
         page.get_by_label("Title").fill("It says boom")
-        page.get_by_role("button", name="Run it").click()
+        page.get_by_role("button", name="Quick answer").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("It says boom")
         for _ in range(5):
             finish(web.stage)
@@ -156,8 +158,6 @@ def test_an_exhibit_is_corrected_with_one_click(web: Web, browser: Browser, sche
         page.goto(f"/reports/{run['report']['id']}")
         expect(page.locator("mark.seen")).to_have_text("total 6")
         expect(page.locator("mark.gone")).to_have_text("total 5")
-        # The key Enter in the field of the token corrects nothing.
-        page.locator("#stance-secret").press("Enter")
         page.get_by_role("button", name="Exhibit 2: what happens").click()
         expect(page.locator("#read-e2")).to_contain_text("read as: what happens, corrected by local")
         expect(page.locator("mark.seen")).to_have_text(["total 6", "total 5"])
@@ -168,8 +168,7 @@ def test_a_mistake_is_where_one_looks(web: Web, browser: Browser) -> None:
     with opened(browser, web.url, expected="status of 422") as page:
         page.goto("/")
         page.get_by_label("Script or report").fill("print('a')\nx = = 2\n")
-        page.get_by_label("a script", exact=True).check()
-        page.evaluate("document.querySelector('form.submit').submit()")
+        page.get_by_role("button", name="Next").click()
         expect(page.get_by_role("alert")).to_contain_text("line 2")
         expect(page.get_by_label("Script or report")).to_have_value("print('a')\nx = = 2\n")
         expect(page.get_by_label("Script or report")).to_be_focused()

@@ -86,6 +86,29 @@ def test_what_a_maintainer_settles_leaves_the_first_group_at_once(web: Web) -> N
     assert web.client.get("/api/v1/changes?group=unexplained").json()["items"] == []
 
 
+def test_the_same_is_there_as_json_and_as_markdown_and_plain_words_find_it(web: Web) -> None:
+    report_id = some_history(web)
+    data = web.client.get("/changes.json?kind=").json()
+    assert ([one["kind"] for one in data["items"]], data["next"]) == (["regressed", "fixed"], None)
+    assert web.client.get("/changes", headers={"Accept": "application/json"}).json()["items"] == [
+        data["items"][0]
+    ]
+    text = web.client.get("/changes.md?kind=").text
+    lines = text.splitlines()
+    assert lines[0].startswith("- **regressed**, [")
+    assert (
+        f"({web.url}/reports/{report_id}): It happens with numpy 2.1.0, and did not with 2.0.0." in lines[0]
+    )
+    assert text.endswith(f"The evidence: {web.url}/changes?kind=\n")
+    for word in ("regressed", "regression"):
+        listed = web.client.get("/api/v1/reports", params={"q": word}).json()["items"]
+        assert [one["id"] for one in listed] == [report_id], word
+    page = Page(web.client.get(f"/reports/{report_id}").text)
+    timeline = page.one("section", id="timeline").text
+    assert "It happens with numpy 2.1.0, and did not with 2.0.0." in timeline
+    assert timeline.index("regressed") < timeline.rindex("Run") < timeline.index("Submitted")
+
+
 def test_it_is_filtered_by_kind_toolchain_and_day(web: Web) -> None:
     report_id = some_history(web)
     every = Page(web.client.get("/changes?kind=").text)

@@ -134,3 +134,15 @@ def test_it_is_read_in_any_light_and_width(web: Web, browser: Browser, scheme: A
         page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert page.evaluate(FAINT) == []
+
+
+def test_the_comparison_is_there_as_markdown_and_as_json(web: Web) -> None:
+    _, (one, other) = play(web.stage, HERE, THERE)
+    query = f"baseline={one}&candidate={other}"
+    assert web.client.get(f"/compare.json?{query}").json()["comparison"]["id"] == f"{one}-{other}"
+    text = web.client.get(f"/compare.md?{query}").text
+    assert text.startswith("**Not the same.** `cpu@torch-2.13-cpu` against `cpu@torch-2.13-cpu:threads=1`.")
+    assert "cpu.model: cpu 0 | cpu 1" in text
+    assert text.endswith(f"All of it: {web.url}/compare?{query}\n")
+    page = Page(compare_page(web, one, other))
+    assert page.all("a", href=f"/compare.md?{query}")

@@ -150,15 +150,31 @@ def test_who_submitted_is_shown_the_link_and_nobody_else(web: Web) -> None:
     assert web.client.get("/withdraw/guessed").status_code == 404
 
 
-def test_the_link_is_set_for_the_run_alone_and_out_of_reach_of_scripts(web: Web) -> None:
+def test_the_link_is_set_for_the_run_and_its_report_and_out_of_reach_of_scripts(web: Web) -> None:
     web.stage.node("n")
     answer = web.client.post("/", data={"text": "print(1)\n"}, follow_redirects=False)
-    words = {word.strip() for word in answer.headers["set-cookie"].split(";")}
-    assert {"HttpOnly", "SameSite=strict", f"Path={answer.headers['location']}"} <= words
-    assert "?" not in answer.headers["location"]
+    run = answer.headers["location"]
+    cookies = [
+        {word.strip() for word in cookie.split(";")} for cookie in answer.headers.get_list("set-cookie")
+    ]
+    assert all({"HttpOnly", "SameSite=strict"} <= words for words in cookies)
+    paths = {word for words in cookies for word in words if word.startswith("Path=")}
+    assert paths == {f"Path={run}", f"Path={report_of(web, run)}"}
+    assert "?" not in run
 
 
-def test_a_token_stands_in_the_form_where_there_are_tokens(web: Web) -> None:
+def test_the_submitter_s_browser_corrects_the_claim_without_a_secret(web: Web) -> None:
+    with web.stage.session() as session:
+        create(session, name="ada", scopes=[Scope.MAINTAIN])
+    # Behind a proxy that sends every caller here, the run has no submitter who is known by a token.
+    report = report_of(web, submitted(web))
+    values = {"claim": "ValueError: other", "reason": "misread"}
+    assert web.client.post(f"{report}/claim", data=values, follow_redirects=False).status_code == 303
+    acts = web.client.get(f"/api/v1{report}").json()["acts"]
+    assert [(one["what"], one["who"]) for one in acts] == [("claim_corrected", "submitter")]
+
+
+def test_a_program_sends_its_token_as_a_field(web: Web) -> None:
     report = report_of(web, submitted(web))
     with web.stage.session() as session:
         maintainer, reader = (

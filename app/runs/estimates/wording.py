@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from app.runs.run_object.document import Basis, RangePart, WaitingPart
 
 BASIS: dict[Basis, str] = {
@@ -47,3 +49,16 @@ def queue_position_text(waiting: WaitingPart) -> str:
     if waiting.starts_in.about == 0:
         return f"{number}, starts at once or within {duration(waiting.starts_in.at_most or 0)}"
     return f"{number}, starts in {how_long(waiting.starts_in)}"
+
+
+# The stage of an open cell, before the time since when it has it.
+STAGES: dict[str, str] = {
+    "queued": "waits in the queue",
+    "waits_for_place": "waits for a free place on",
+    "running": "runs on",
+}
+
+
+def time_since(since: datetime, now: datetime) -> str:
+    """The time that has passed, as text. A clock that is ahead counts as no time."""
+    return duration(max(0.0, (now - since).total_seconds())).replace("at once", "0 s")

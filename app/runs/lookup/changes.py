@@ -73,6 +73,13 @@ class ChangeSummary(BaseModel):
     created_at: datetime
 
 
+class ChangeList(BaseModel):
+    """A page of changes, newest first."""
+
+    items: list[ChangeSummary]
+    next: str | None = Field(description="the cursor of the next page; null on the last one")
+
+
 def list_changes(
     session: Session,
     *,

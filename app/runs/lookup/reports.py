@@ -13,22 +13,27 @@ from app.judging.judgement import Verdict
 from app.judging.report.attention import Attention
 from app.judging.report.current_verdict import CurrentVerdict, RunVerdict, current_verdict
 from app.runs.lookup.search import finds_nothing, parse_search
-from app.runs.rows.acts import acts_on, earlier_claims, overruling
+from app.runs.rows.acts import acts_on, disposition_of, earlier_claims, overruling
 from app.runs.rows.by_id import get_report
 from app.runs.rows.facts import reading_of
 from app.runs.rows.page import Page, page
 from app.runs.rows.similar_reports import SameReport, same_as
+from app.runs.run_object.answer.disposition_part import DispositionPart, reply_markdown
 from app.runs.run_object.answer.part import AnswerPart
 from app.runs.run_object.assemble import report_part
+from app.runs.run_object.bisection_document import BisectionPart
 from app.runs.run_object.document import ReportPart
 from app.runs.run_object.maintainer_acts import Act, EarlierClaim, Overruling
 from app.runs.run_object.removal_part import RemovalPart
-from app.states import RunState, Trigger
+from app.states import Disposition, RunState, Trigger
 from app.storage.models import ReportRow, RunRow
+from app.storage.queries.bisections import bisections_of_report
 from app.storage.queries.changes import removals_of
 from app.storage.queries.reports import reports as queries
 from app.storage.queries.reports.search import find_reports
 from worker.contract.text import storable_text
+
+MOST_BISECTIONS = 10
 
 
 class RunSummary(BaseModel):
@@ -67,6 +72,9 @@ class ReportSummary(BaseModel):
     labels: list[str] = Field(default_factory=list)
     closed_at: datetime | None = None
     duplicate_of: str | None = None
+    disposition: Disposition | None = Field(
+        default=None, description="why a maintainer closed it; null if it is open, or closed without a word"
+    )
     overruled: Verdict | None = Field(default=None, description="a maintainer's verdict on the whole report")
     withdrawn_at: datetime | None = Field(
         default=None, description="when its text, its scripts and their output were erased"
@@ -94,6 +102,10 @@ class ReportDetails(BaseModel):
     labels: list[str] = Field(default_factory=list)
     closed_at: datetime | None = None
     duplicate_of: str | None = None
+    disposition: DispositionPart | None = Field(
+        default=None,
+        description="why a maintainer closed it; null if it is open, or closed with a reason alone",
+    )
     overruled: Overruling | None = Field(
         default=None, description="a maintainer's verdict on the report; `standing` stays as measured"
     )
@@ -103,6 +115,9 @@ class ReportDetails(BaseModel):
     earlier_claims: list[EarlierClaim] = Field(
         default_factory=list,
         description="the claims before each correction, the newest first, with its author and reason",
+    )
+    bisections: list[BisectionPart] = Field(
+        default_factory=list, description="the newest bisections of this report, newest first"
     )
     acts: list[Act] = Field(
         default_factory=list, description="the acts of maintainers on this report, newest first"
@@ -171,6 +186,7 @@ def list_reports(
             labels=row.labels,
             closed_at=row.closed_at,
             duplicate_of=row.duplicate_of,
+            disposition=row.disposition,
             overruled=row.overruled,
             withdrawn_at=row.withdrawn_at,
         )
@@ -212,9 +228,11 @@ def report_details(session: Session, report_id: str) -> ReportDetails:
         labels=row.labels,
         closed_at=row.closed_at,
         duplicate_of=row.duplicate_of,
+        disposition=disposition_of(session, row),
         overruled=overruling(session, "report", row.id, row.overruled),
         withdrawn_at=row.withdrawn_at,
         earlier_claims=earlier_claims(row),
+        bisections=_bisections(session, report_id),
         acts=acts_on(session, "report", row.id),
         removals=list(dict.fromkeys(map(RemovalPart.model_validate, removals_of(session, row.id)))),
         same_as=same_as(session, row),
@@ -226,6 +244,40 @@ def current_run(report: ReportDetails) -> RunSummary | None:
     own = [run for run in report.runs if run.contributed_by is None]
     current = next((run for run in report.runs if run.id == report.standing.run), None)
     return current or next(iter([*own, *report.runs]), None)
+
+
+def _bisections(session: Session, report_id: str) -> list[BisectionPart]:
+    """The newest bisections of a report, each with its answer so far."""
+    rows = bisections_of_report(session, report_id, before=None, limit=MOST_BISECTIONS)
+    return [
+        BisectionPart.model_validate(
+            {
+                **row.answer,
+                "id": row.id,
+                "axis": row.axis,
+                "state": run.state,
+                "created_at": row.created_at,
+                "finished_at": run.finished_at,
+            }
+        )
+        for row, run in rows
+    ]
+
+
+def reply_of(report: ReportDetails, *, base: str) -> str | None:
+    """The reply to the reporter in Markdown. `base` is the address of this service.
+
+    None if no maintainer has closed the report with a disposition.
+    """
+    if report.disposition is None:
+        return None
+    current = next((run for run in report.runs if run.id == report.standing.run), None)
+    return reply_markdown(
+        report.disposition,
+        summary="" if current is None else current.summary,
+        address=f"{base}/reports/{report.id}",
+        other=f"{base}/reports/{report.duplicate_of}",
+    )
 
 
 def source_digest(session: Session, report: ReportDetails) -> str | None:

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from app.errors import NotFoundError
 from app.ids import is_id
+from app.runs.estimates.progress import with_progress
 from app.runs.estimates.waiting import with_waiting
 from app.runs.rows.by_id import get_run
 from app.runs.rows.cells import Cells
@@ -55,7 +56,10 @@ class AttemptDetails(BaseModel):
 
 
 def run_document(session: Session, run_id: str, *, settings: ServiceSettings | None = None) -> RunDocument:
-    """The run object. With settings, its waiting cells have their queue positions. Raises NotFoundError."""
+    """The run object. With settings, its open cells have their stage and queue position.
+
+    Raises NotFoundError.
+    """
     run = get_run(session, run_id)
     return cached_document(session, run) or _assemble_and_cache(session, run, settings=settings)
 
@@ -70,7 +74,9 @@ def _assemble_and_cache(session: Session, run: RunRow, *, settings: ServiceSetti
     """Assemble the run object. It is cached only if the run has ended, so it has no queue positions then."""
     document = document_of(session, run)
     cache_document(session, run, document)
-    return document if settings is None else with_waiting(session, document, settings=settings)
+    if settings is None:
+        return document
+    return with_waiting(session, with_progress(session, document), settings=settings)
 
 
 def attempt_details(session: Session, attempt_id: str) -> AttemptDetails:

@@ -60,7 +60,7 @@ def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def _token(row: TokenRow) -> Token:
+def token_of_row(row: TokenRow) -> Token:
     return Token(
         id=row.id,
         name=row.name,
@@ -91,7 +91,7 @@ def create(session: Session, *, name: str, scopes: Iterable[Scope]) -> NewToken:
     )
     session.add(row)
     session.flush()
-    return NewToken(token=_token(row), secret=secret)
+    return NewToken(token=token_of_row(row), secret=secret)
 
 
 def authenticate(session: Session, secret: str) -> Token:
@@ -99,7 +99,7 @@ def authenticate(session: Session, secret: str) -> Token:
     row = queries.by_digest(session, _digest(secret)) if secret.startswith(PREFIX) else None
     if row is None or row.revoked_at is not None:
         raise UnauthorisedError("This token is not valid.")
-    return _token(row)
+    return token_of_row(row)
 
 
 def any_tokens(session: Session) -> bool:
@@ -109,7 +109,7 @@ def any_tokens(session: Session) -> bool:
 
 def list_tokens(session: Session) -> list[Token]:
     """All tokens, newest first."""
-    return [_token(row) for row in queries.all_tokens(session)]
+    return [token_of_row(row) for row in queries.all_tokens(session)]
 
 
 def revoke(session: Session, token_id: str) -> None:

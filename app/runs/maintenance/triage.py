@@ -1,4 +1,4 @@
-"""Labels, closing and reopening of reports."""
+"""Labels, closing and reopening of reports. A report is closed with a reason, a disposition, or both."""
 
 from __future__ import annotations
 
@@ -11,10 +11,14 @@ from app.errors import ConflictError, InputError
 from app.runs.lifecycle.report_verdict import store_report_verdict
 from app.runs.rows.acts import store_act
 from app.runs.rows.by_id import get_report
+from app.runs.run_object.answer.disposition_part import DISPOSITIONS
+from app.states import Disposition
 from app.storage.queries import runs as queries
+from worker.contract.text import storable_text
 
 LABEL_CHARACTERS = 50
 MOST_LABELS = 20
+FIX_CHARACTERS = 200
 
 
 def label_report(
@@ -48,15 +52,46 @@ def label_report(
 
 
 def close_report(
-    session: Session, report_id: str, *, duplicate_of: str | None = None, reason: str, who: str
+    session: Session,
+    report_id: str,
+    *,
+    disposition: Disposition | None = None,
+    duplicate_of: str | None = None,
+    fixed_by: str = "",
+    reason: str = "",
+    who: str,
 ) -> None:
-    """Close a report, perhaps as a duplicate.
+    """Close a report, perhaps with a disposition: a duplicate of another report, or fixed by something.
+
+    A disposition without a reason gets its own sentence as the reason.
 
     Raises NotFoundError, ConflictError if it is closed, InputError.
     """
     report = get_report(session, report_id, lock=True)
     if report.closed_at is not None:
         raise ConflictError("This report is closed already.", code="report_closed")
+    if duplicate_of is not None:
+        disposition = disposition or "duplicate"
+    _check_duplicate(session, report_id, disposition, duplicate_of)
+    fixed_by = _checked_fix(disposition, fixed_by)
+    if disposition is not None and not reason.strip():
+        reason = DISPOSITIONS[disposition].sentence
+    details = {"duplicate_of": duplicate_of, "disposition": disposition, "fixed_by": fixed_by or None}
+    store_act(session, "report", report_id, "closed", reason=reason, who=who, details=details)
+    report.closed_at, report.duplicate_of, report.disposition = now(), duplicate_of, disposition
+    store_report_verdict(session, report_id)
+
+
+def _check_duplicate(
+    session: Session, report_id: str, disposition: Disposition | None, duplicate_of: str | None
+) -> None:
+    """Raises InputError unless a duplicate, and nothing else, names another report of this service."""
+    if (disposition == "duplicate") != (duplicate_of is not None):
+        raise InputError(
+            "A duplicate names the report that it duplicates, and nothing else does.",
+            code="bad_duplicate",
+            field="duplicate_of",
+        )
     if duplicate_of is not None and (
         duplicate_of == report_id or queries.report_of(session, duplicate_of) is None
     ):
@@ -65,11 +100,24 @@ def close_report(
             code="bad_duplicate",
             field="duplicate_of",
         )
-    store_act(
-        session, "report", report_id, "closed", reason=reason, who=who, details={"duplicate_of": duplicate_of}
-    )
-    report.closed_at, report.duplicate_of = now(), duplicate_of
-    store_report_verdict(session, report_id)
+
+
+def _checked_fix(disposition: Disposition | None, fixed_by: str) -> str:
+    """The words for the fix, in one line. Raises InputError unless `fixed`, and nothing else, says that."""
+    text = " ".join(storable_text(fixed_by).split())
+    if (disposition == "fixed") != (text != ""):
+        raise InputError(
+            "Name the fix, such as a version or the address of a change. Only “fixed” has one.",
+            code="bad_fix",
+            field="fixed_by",
+        )
+    if len(text) > FIX_CHARACTERS or not text.isprintable():
+        raise InputError(
+            f"The fix has at most {FIX_CHARACTERS} printable characters.",
+            code="bad_fix",
+            field="fixed_by",
+        )
+    return text
 
 
 def reopen_report(session: Session, report_id: str, *, reason: str, who: str) -> None:
@@ -84,9 +132,9 @@ def reopen_report(session: Session, report_id: str, *, reason: str, who: str) ->
         "reopened",
         reason=reason,
         who=who,
-        details={"duplicate_of": report.duplicate_of},
+        details={"duplicate_of": report.duplicate_of, "disposition": report.disposition},
     )
-    report.closed_at = report.duplicate_of = None
+    report.closed_at = report.duplicate_of = report.disposition = None
     store_report_verdict(session, report_id)
 
 

@@ -12,6 +12,7 @@ from app.errors import InputError
 from app.ids import new_id
 from app.judging.judgement import Verdict
 from app.runs.rows.page import Page, page
+from app.runs.run_object.answer.disposition_part import DispositionPart
 from app.runs.run_object.maintainer_acts import Act, EarlierClaim, Overruling
 from app.states import ActKind, SubjectKind
 from app.storage.models import ActRow, ReportRow
@@ -90,6 +91,23 @@ def overruling(
     if row is None or verdict is None:
         return None
     return Overruling(verdict=verdict, reason=row.reason, who=row.who, created_at=row.created_at)
+
+
+def disposition_of(session: Session, report: ReportRow) -> DispositionPart | None:
+    """Why a report is closed, if a maintainer chose a disposition."""
+    if report.disposition is None:
+        return None
+    row = queries.latest(session, "report", report.id, what="closed")
+    if row is None:
+        return None
+    return DispositionPart(
+        word=report.disposition,
+        duplicate_of=report.duplicate_of,
+        fixed_by=row.details.get("fixed_by"),
+        reason=row.reason,
+        who=row.who,
+        created_at=row.created_at,
+    )
 
 
 def earlier_claims(report: ReportRow) -> list[EarlierClaim]:

@@ -2,36 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy.orm import Session, sessionmaker
 
+from app.judging.report.change import ChangeKind
 from app.judging.versions import INDEX_RULES
 from app.runs.rows.facts import document_of
 from app.runs.run_object.document import JobPart, RunDocument
 from app.search.fields import type_name
 from app.search.tokens import tokens
 from app.storage.models import ReportCellRow, ReportRow
+from app.storage.queries import changes as change_queries
 from app.storage.queries import runs as run_queries
 from app.storage.queries.reports import reports as report_queries
 from app.storage.queries.reports import search as queries
 from app.targets.target import Target
-from worker.contract import Device
+from worker.contract import CapturedWarning, Device, Environment
 from worker.contract.text import storable_text
 
 # The characters that are indexed: of a report's text, of one cell's output, and of all cells' output
 # together.
 MOST_TEXT, MOST_OUTPUT, MOST_OUTPUT_TOGETHER = 50_000, 500, 50_000
-# Settings indexed for one cell.
-MOST_SETTINGS = 20
+# Settings indexed for one cell, words of one name of hardware and of all, and categories of warnings.
+MOST_SETTINGS, MOST_NAME_WORDS, MOST_HARDWARE, MOST_CATEGORIES = 20, 12, 40, 20
+# Plain words that find a report by how it changed.
+CHANGE_WORDS: Mapping[ChangeKind, tuple[str, ...]] = {
+    ChangeKind.REGRESSED: ("regressed", "regression"),
+    ChangeKind.FIXED: ("fixed",),
+}
+_CARD = re.compile(r"gpu\.\d{1,3}\.model")
 # Reports read in one transaction by `index_all_reports`.
 PAGE = 200
 
 
 def index_report(session: Session, report: ReportRow) -> None:
     """Index the words of a report that has no cells yet. The caller commits."""
-    queries.store_search(session, report.id, rules=INDEX_RULES, facets=(), texts=words_of(report, ()))
+    words = words_of(report, (), ())
+    queries.store_search(session, report.id, rules=INDEX_RULES, facets=(), texts=words)
 
 
 def index_run(session: Session, report: ReportRow, document: RunDocument) -> None:
@@ -42,13 +52,15 @@ def index_run(session: Session, report: ReportRow, document: RunDocument) -> Non
     if document.contributed is not None:
         return
     queries.store_cells(
-        session, [cell_of(report.id, job) for job in document.jobs if job.verdict is not None]
+        session,
+        [cell_of(report.id, job, document.environments) for job in document.jobs if job.verdict is not None],
     )
     cells = queries.cells_of(session, report.id)
     facets = {facet for cell in cells for facet in facets_of(cell)}
     if document.cause is not None:
         facets.add(f"cause:{document.cause}")
-    queries.store_search(session, report.id, rules=INDEX_RULES, facets=facets, texts=words_of(report, cells))
+    words = words_of(report, cells, change_queries.kinds_of_report(session, report.id))
+    queries.store_search(session, report.id, rules=INDEX_RULES, facets=facets, texts=words)
 
 
 def index_all_reports(factory: sessionmaker[Session]) -> int:
@@ -82,9 +94,17 @@ def _index_again(session: Session, report_id: str) -> None:
             index_run(session, report, document_of(session, run))
 
 
-def words_of(report: ReportRow, cells: Iterable[ReportCellRow]) -> list[list[str]]:
-    """The words of a report and of its cells' output, one list for each text."""
-    return [*_report_texts(report), *_cell_outputs(cells)]
+def words_of(
+    report: ReportRow, cells: Collection[ReportCellRow], kinds: Iterable[ChangeKind]
+) -> list[list[str]]:
+    """The words of a report, of its cells' output and hardware, and of its changes; one list a text."""
+    hardware = sorted({word for cell in cells for word in cell.hardware})
+    return [
+        *_report_texts(report),
+        *_cell_outputs(cells),
+        *([word] for word in hardware),
+        *(list(CHANGE_WORDS.get(kind, ())) for kind in sorted(kinds)),
+    ]
 
 
 def _report_texts(report: ReportRow) -> Iterator[list[str]]:
@@ -103,8 +123,11 @@ def _cell_outputs(cells: Iterable[ReportCellRow]) -> Iterator[list[str]]:
         yield tokens(output)
 
 
-def cell_of(report_id: str, job: JobPart) -> dict[str, Any]:
-    """The index row of a job, from its counted attempts: the columns of `ReportCellRow`."""
+def cell_of(report_id: str, job: JobPart, environments: Mapping[str, Environment]) -> dict[str, Any]:
+    """The index row of a job, from its counted attempts: the columns of `ReportCellRow`.
+
+    `environments` are those of the run by their digests.
+    """
     target = Target(
         device=Device(job.target.device),
         gpus=job.target.gpus,
@@ -112,6 +135,7 @@ def cell_of(report_id: str, job: JobPart) -> dict[str, Any]:
         settings=job.target.settings,
     )
     counted = [attempt for attempt in job.attempts if attempt.counted and attempt.outcome is not None]
+    warnings = [warning for attempt in counted for warning in attempt.warnings or ()]
     types = {type_name(attempt.exception.type) for attempt in counted if attempt.exception is not None}
     return {
         "report_id": report_id,
@@ -124,8 +148,35 @@ def cell_of(report_id: str, job: JobPart) -> dict[str, Any]:
         "verdict": job.verdict,
         "outcomes": sorted({str(attempt.outcome) for attempt in counted}),
         "exceptions": sorted(storable_text(name) for name in types),
-        "output": _output_of(job),
+        "hardware": _hardware_of(
+            job, [environments.get(attempt.environment or "", {}) for attempt in counted]
+        ),
+        "warnings": _categories(warnings),
+        "output": "\n".join(filter(None, [_output_of(job), _warning_texts(warnings)])),
     }
+
+
+def _hardware_of(job: JobPart, environments: Iterable[Environment]) -> list[str]:
+    """The words of the processor's name and, for a cell on cards, of the cards' names."""
+    words: set[str] = set()
+    for environment in environments:
+        names = ["cpu.model"]
+        if job.target.device == Device.CUDA:
+            names += [name for name in environment if _CARD.fullmatch(name)]
+        for name in names:
+            words.update(tokens(storable_text(str(environment.get(name) or "")))[:MOST_NAME_WORDS])
+    return sorted(words)[:MOST_HARDWARE]
+
+
+def _categories(warnings: Iterable[CapturedWarning]) -> list[str]:
+    """The categories as a search asks for them, such as `deprecationwarning`, with what they derive from."""
+    names = {name for warning in warnings for name in (warning.category, warning.base) if name}
+    return sorted({storable_text(type_name(name)) for name in names})[:MOST_CATEGORIES]
+
+
+def _warning_texts(warnings: Iterable[CapturedWarning]) -> str:
+    texts = dict.fromkeys(f"{warning.category}: {warning.text}" for warning in warnings)
+    return storable_text("\n".join(texts)[:MOST_OUTPUT])
 
 
 def _output_of(job: JobPart) -> str:
@@ -147,7 +198,13 @@ def _output_of(job: JobPart) -> str:
 
 def facets_of(cell: ReportCellRow) -> Sequence[str]:
     """The facets of a cell, `name:value`, as a search asks for them."""
-    several = {"setting": cell.settings, "outcome": cell.outcomes, "exception": cell.exceptions}
+    several = {
+        "setting": cell.settings,
+        "outcome": cell.outcomes,
+        "exception": cell.exceptions,
+        "hardware": cell.hardware,
+        "warning": cell.warnings,
+    }
     one = {"verdict": cell.verdict, "device": cell.device, "toolchain": cell.toolchain, "node": cell.node}
     return [
         *(f"{name}:{value}" for name, value in one.items() if value),

@@ -42,16 +42,25 @@ def mark(session: Session, digest: str, script: str) -> None:
 def same_as(session: Session, report: ReportRow) -> list[SameReport]:
     """Reports with an equal or a nearly equal main script, newest first."""
     script = None if report.main_script is None else session.get(ScriptRow, report.main_script)
-    if script is None:
-        return []
-    equal = queries.same_shape(session, report.id, script.digest, script.shape_digest, limit=MOST_SHOWN)
+    return [] if script is None else _similar(session, script, report_id=report.id)
+
+
+def same_as_script(session: Session, digest: str, script: str) -> list[SameReport]:
+    """Reports whose main script is equal or nearly equal to one that is perhaps not stored, newest first."""
+    marks = marks_of(script)
+    row = ScriptRow(digest=digest, text=script, shape_digest=marks.shape_digest, sketch=marks.sketch)
+    return _similar(session, row, report_id="")
+
+
+def _similar(session: Session, script: ScriptRow, *, report_id: str) -> list[SameReport]:
+    equal = queries.same_shape(session, report_id, script.digest, script.shape_digest, limit=MOST_SHOWN)
     similar = [SameReport(id=row.id, title=row.title, how="equal") for row in equal]
-    similar += _nearly_equal(session, report, script, without={item.id for item in similar})
+    similar += _nearly_equal(session, script, report_id=report_id, without={item.id for item in similar})
     return sorted(similar, key=lambda item: item.id, reverse=True)[:MOST_SHOWN]
 
 
 def _nearly_equal(
-    session: Session, report: ReportRow, script: ScriptRow, *, without: set[str]
+    session: Session, script: ScriptRow, *, report_id: str, without: set[str]
 ) -> list[SameReport]:
     if script.sketch is None:
         return []
@@ -60,7 +69,7 @@ def _nearly_equal(
     for row in queries.alike_sketches(
         session, script.sketch, shape_digest=script.shape_digest, limit=MOST_ALIKE
     ):
-        if row.id != report.id and row.id not in without:
+        if row.id != report_id and row.id not in without:
             looked.setdefault(row.digest, sketched_likeness(script.sketch, row.sketch or b""))
             recent.append(row)
     likely = sorted(

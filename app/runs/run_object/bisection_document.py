@@ -50,12 +50,32 @@ class ConfoundedPart(BaseModel):
     command: str | None = None
 
 
+class BisectionPart(BaseModel):
+    """A bisection in the answer about its report: the answer so far, without its points."""
+
+    id: str
+    axis: str
+    state: Literal["queued", "running", "finished", "cancelled"]
+    kind: Kind | None = None
+    last_good: str | None = None
+    first_bad: str | None = None
+    last_bad: str | None = None
+    first_good: str | None = None
+    exact: bool = False
+    probability: float | None = None
+    summary: str = ""
+    attempts: int = 0
+    created_at: datetime
+    finished_at: datetime | None = None
+
+
 class BisectionDocument(BaseModel):
     """A bisection and its answer so far.
 
     A bug that appeared has `last_good` and `first_bad`; one that was fixed has `last_bad` and `first_good`.
-    `exact` is true if no inconclusive point lies between these neighbours. `one_axis` is null if their
-    environments can't be compared.
+    Before the end they are the nearest points that were measured, there are none until both sides were, and
+    `probability` is null. `exact` is true if no inconclusive point lies between these neighbours. `one_axis`
+    is null if their environments can't be compared.
     """
 
     schema_: Literal[1] = Field(default=1, alias="schema", serialization_alias="schema")

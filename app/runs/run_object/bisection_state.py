@@ -6,7 +6,7 @@ Pure: independent of where attempts run.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from app.errors import InputError
 from app.intake.claim.claims import Claim
@@ -37,6 +37,8 @@ from app.targets.versions.series import Series, missing_cell
 from worker.contract import Environment, Reason, Result, ToolchainFacts
 
 MOST_ATTEMPTS = 500
+# Before the end, the summary names so many points of each kind.
+MOST_NAMED = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +164,7 @@ class BisectionState:
 
     def document(self, bisection_id: str, state: RunState) -> BisectionDocument:
         """The answer so far."""
-        answer = self._bisection.result() if self._trials or self.done else None
+        answer = self._measured_answer()
         neighbours = _neighbours(answer, self.series)
         one_axis, confounded = self._compare_neighbours(answer)
         return BisectionDocument(
@@ -170,8 +172,8 @@ class BisectionState:
             axis=self.series.axis,
             state=state,
             kind=answer.kind if answer else None,
-            exact=answer is not None and answer.is_exact(),
-            probability=None if answer is None else round(answer.probability, 6),
+            exact=answer is not None and self.done and answer.is_exact(),
+            probability=None if answer is None or not self.done else round(answer.probability, 6),
             error=self._bisection.error,
             rate=round(self._bisection.rate(), 3)
             if any(map(self._bisection.times_seen, range(len(self._points))))
@@ -179,11 +181,55 @@ class BisectionState:
             one_axis=one_axis,
             confounded=confounded,
             removal=removal_part(self._removal(answer)),
-            summary=_summary(answer, self.series, confounded, given_up=not self._bisection.done),
+            summary=_summary(answer, self.series, confounded, given_up=not self._bisection.done)
+            if self.done
+            else self._so_far(),
             attempts=self._trials * self.subject.attempts_of_trial,
             points=[self._point(place) for place in range(len(self._points))],
             **neighbours,
         )
+
+    def _measured_answer(self) -> BisectionResult | None:
+        """The answer. Before the end: a change between two points that were measured, or nothing."""
+        if self.done:
+            return self._bisection.result()
+        answer = self._bisection.result() if self._trials else None
+        if answer is None or answer.before is None or answer.after is None:
+            return None
+        appeared = answer.kind is Kind.APPEARED
+        before = next((at for at in range(answer.before, -1, -1) if self._shows(at) is not appeared), None)
+        after = next(
+            (at for at in range(answer.after, len(self._points)) if self._shows(at) is appeared), None
+        )
+        if before is None or after is None or self._shows(before) is None or self._shows(after) is None:
+            return None
+        return replace(answer, before=before, after=after)
+
+    def _shows(self, place: int) -> bool | None:
+        """Whether a point has shown the claim; None without an attempt that decided something."""
+        return self._bisection.times_seen(place) > 0 if self._bisection.attempts(place) else None
+
+    def _so_far(self) -> str:
+        """The measurements before the end, in one or two sentences. Nothing is claimed of other points."""
+        seen, unseen = (
+            [self._with_counts(at) for at in range(len(self._points)) if self._shows(at) is shows]
+            for shows in (True, False)
+        )
+        parts = []
+        if seen:
+            parts.append(f"It is seen in {self.series.axis} {_some(seen)}.")
+        if unseen:
+            parts.append(f"It is not seen in {self.series.axis} {_some(unseen)}.")
+        left = sum(
+            self._shows(at) is None and not self._bisection.is_given_up(at) for at in range(len(self._points))
+        )
+        if parts and left:
+            parts.append(f"{left} of {len(self._points)} points have no answer yet.")
+        return " ".join(parts)
+
+    def _with_counts(self, place: int) -> str:
+        seen, of = self._bisection.times_seen(place), self._bisection.attempts(place)
+        return f"{self.series.points[place].value} ({seen} of {of})"
 
     def _removal(self, answer: BisectionResult | None) -> Removal | None:
         """The removal between the last good point and the first bad one."""
@@ -236,6 +282,14 @@ class BisectionState:
         )
         command = None if one is None or other is None else missing_cell(self.series, one, other)
         return False, ConfoundedPart(differing=others, command=command)
+
+
+def _some(points: Sequence[str]) -> str:
+    """The points by name, the oldest and the newest ones if there are many."""
+    if len(points) <= MOST_NAMED:
+        return ", ".join(points)
+    half = MOST_NAMED // 2
+    return f"{', '.join(points[:half])}, {len(points) - MOST_NAMED} between, {', '.join(points[-half:])}"
 
 
 def _neighbours(answer: BisectionResult | None, series: Series) -> Mapping[str, str | None]:

@@ -161,6 +161,14 @@ class WaitingPart(Part):
     reason: str | None = None
 
 
+class ProgressPart(Part):
+    """The stage of an open cell. `waits_for_place`: a node has it, and no place of the node is free."""
+
+    stage: Literal["queued", "waits_for_place", "running"]
+    node: str | None = None
+    since: datetime
+
+
 class FindingPart(Part):
     text: str
     result: CheckResult
@@ -243,6 +251,8 @@ class JobPart(Part):
     varying_values: list[str] = Field(default_factory=list)
     # With the setting `trace`: the trace of the first counted attempt that has one.
     trace: Trace | None = None
+    # Present only while the job is open.
+    progress: ProgressPart | None = Field(default=None, exclude_if=lambda progress: progress is None)
     # `waiting` is set while the job waits, `estimate` in a plan.
     waiting: WaitingPart | None = None
     estimate: CellEstimatePart | None = None

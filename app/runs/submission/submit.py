@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from app.errors import ConflictError, InputError
 from app.ids import new_id
 from app.intake.reading import NeedKind, Reading
+from app.intake.text.corrected_environment import corrected_environment
 from app.runs.estimates.plan_document import plan_document
 from app.runs.estimates.waiting import with_estimate
 from app.runs.rows.nodes import fleet as known_fleet
@@ -44,6 +45,8 @@ class Submission(RunRequest):
     idempotency_key: str | None = None
     # Kinds of needs that were read wrongly, as the submitter says.
     ignore_needs: tuple[NeedKind, ...] = ()
+    # Fields of the reporter's environment that were read wrongly, with their values.
+    environment: tuple[tuple[str, str], ...] = ()
 
     @property
     def form(self) -> Form:
@@ -69,6 +72,8 @@ class Submission(RunRequest):
             data["awaited"] = False
         if self.ignore_needs:
             data["ignore_needs"] = sorted(set(self.ignore_needs))
+        if self.environment:
+            data["environment"] = sorted(self.environment)
         return json_digest(data | self.cells_as_data())
 
 
@@ -97,10 +102,10 @@ def submit(
     `who` is the id of the submitter's token, None without one.
     Raises InputError, ConflictError.
     """
-    reading = _read(submission, settings=settings)
+    reading = read_submission(submission, settings=settings)
     nodes = known_fleet(session, settings=settings) if fleet is None else fleet
     if dry_run:
-        document = _plan_document(session, submission, reading, nodes, settings=settings)
+        document = planned_run(session, submission, reading, nodes, settings=settings)
         return SubmitResult(document=document, created=False)
     run_id = new_id()
     key = submission.idempotency_key
@@ -157,10 +162,11 @@ def _secret_again(
     return secret
 
 
-def _read(submission: Submission, *, settings: ServiceSettings) -> Reading:
+def read_submission(submission: Submission, *, settings: ServiceSettings) -> Reading:
+    """The reading of a submission, with what the submitter corrected in it. Raises InputError."""
     if (submission.script is None) == (submission.report is None):
         raise InputError("Send either a script or a report.", code="script_or_report")
-    return check_report(
+    reading = check_report(
         form=submission.form,
         text=submission.text,
         claim=submission.claim,
@@ -169,9 +175,11 @@ def _read(submission: Submission, *, settings: ServiceSettings) -> Reading:
         settings=settings,
         ignore_needs=submission.ignore_needs,
     )
+    environment = corrected_environment(reading.environment, submission.environment)
+    return reading.model_copy(update={"environment": environment})
 
 
-def _plan_document(
+def planned_run(
     session: Session,
     submission: Submission,
     reading: Reading,

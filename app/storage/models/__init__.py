@@ -17,6 +17,7 @@ from app.storage.models.report_search import ReportCellRow, ReportSearchRow
 from app.storage.models.run import RunRow
 from app.storage.models.run_document import RunDocumentRow
 from app.storage.models.script import ScriptRow
+from app.storage.models.sign_in import SignInRow
 from app.storage.models.signing_key import SigningKeyRow
 from app.storage.models.tally import TallyRow as TallyRow
 from app.storage.models.token import TokenRow
@@ -43,6 +44,7 @@ __all__ = [
     "RunDocumentRow",
     "RunRow",
     "ScriptRow",
+    "SignInRow",
     "SigningKeyRow",
     "TokenRow",
     "ToolchainRow",

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from app.judging.judgement import Verdict
 from app.judging.report.attention import Attention
+from app.states import Disposition
 from app.storage.models.base import Base, Id, choice
 
 Form = Literal["script", "report"]
@@ -50,6 +51,8 @@ class ReportRow(Base):
     labels: Mapped[list[str]] = mapped_column(default=list, server_default=sql("'{}'::text[]"))
     closed_at: Mapped[datetime | None]
     duplicate_of: Mapped[Id | None] = mapped_column(ForeignKey("report.id"))
+    # Why it is closed. NULL if it is open, or closed with a reason alone.
+    disposition: Mapped[Disposition | None] = mapped_column(choice("disposition", Disposition))
     # The claims before each correction, oldest first, with author and reason; and the last correction.
     earlier_claims: Mapped[list[dict[str, Any]]] = mapped_column(
         JSONB, default=list, server_default=sql("'[]'::jsonb")

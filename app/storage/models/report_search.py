@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import ForeignKey, Index
+from sqlalchemy import ForeignKey, Index, text
 from sqlalchemy.dialects.postgresql import TSVECTOR
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -48,5 +48,9 @@ class ReportCellRow(Base):
     verdict: Mapped[Verdict | None] = mapped_column(choice("verdict", Verdict))
     outcomes: Mapped[list[str]]
     exceptions: Mapped[list[str]]
+    # The words of the processor's name, and of the cards' names if it ran on cards.
+    hardware: Mapped[list[str]] = mapped_column(server_default=text("'{}'::text[]"))
+    # The categories of warnings, and what they are derived from.
+    warnings: Mapped[list[str]] = mapped_column(server_default=text("'{}'::text[]"))
     # The beginning of the first attempt's output; untrusted text.
     output: Mapped[str] = mapped_column("said")

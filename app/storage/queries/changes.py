@@ -86,6 +86,12 @@ def flips_of(session: Session, report_id: str) -> Sequence[Row[ChangeRow, str]]:
     return session.execute(statement.order_by(ChangeRow.id.desc()).limit(OF_A_CELL)).all()
 
 
+def kinds_of_report(session: Session, report_id: str) -> set[ChangeKind]:
+    """The kinds of the changes of a report."""
+    statement = select(ChangeRow.kind).where(ChangeRow.report_id == report_id).distinct()
+    return set(session.scalars(statement))
+
+
 def forget_removals(session: Session, report_id: str) -> None:
     """Erase the warnings that the changes of a report quote."""
     session.execute(update(ChangeRow).where(ChangeRow.report_id == report_id).values(removal=None))

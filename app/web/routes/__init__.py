@@ -15,6 +15,8 @@ from app.web.routes import (
     nodes,
     reports,
     runs,
+    sign_in,
+    submit,
 )
 
 PAGE_ROUTERS = tuple(
@@ -32,5 +34,7 @@ PAGE_ROUTERS = tuple(
         maintain,
         matrices,
         bisections,
+        sign_in,
+        submit,
     )
 )

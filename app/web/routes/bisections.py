@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Annotated
 
-from fastapi import APIRouter, Form
+from fastapi import APIRouter, Form, Request
 from fastapi.responses import RedirectResponse, Response
 
 from app.errors import ConflictError
@@ -13,10 +13,13 @@ from app.http.access import CanRead, CanSubmit, token_of
 from app.http.checked_route import CheckedRoute
 from app.http.state import SessionDep, SettingsDep
 from app.http.submitter import CanCancel
+from app.runs.rows.by_id import get_report
 from app.runs.run_object.bisection_state import BisectionRequest
 from app.runs.submission.bisections import bisection_document, cancel_bisection, start_bisection
 from app.targets.target import Target
+from app.web.formats import Format, address_of, as_json, as_markdown, negotiate_format
 from app.web.pages import page
+from app.web.views.copies.copied_pages import bisection_markdown
 
 router = APIRouter(include_in_schema=False, route_class=CheckedRoute)
 
@@ -43,9 +46,17 @@ def post_bisection(
 
 
 @router.get("/bisections/{bisection_id}")
-def get_bisection(bisection_id: str, session: SessionDep, _may: CanRead) -> Response:
+def get_bisection(bisection_id: str, request: Request, session: SessionDep, _may: CanRead) -> Response:
     """A bisection: first the answer, then every point."""
-    return page("bisection_page.html", bisection=bisection_document(session, bisection_id))
+    name, chosen = negotiate_format(bisection_id, request)
+    bisection = bisection_document(session, name)
+    if chosen is Format.JSON:
+        return as_json(bisection)
+    if chosen is Format.MARKDOWN:
+        address = address_of(request, f"/bisections/{name}")
+        return as_markdown(bisection_markdown(bisection, address=address))
+    title = get_report(session, bisection.report or "").title
+    return page("bisection_page.html", bisection=bisection, report_title=title)
 
 
 @router.get("/bisections/{bisection_id}/fragment")

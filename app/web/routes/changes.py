@@ -20,6 +20,7 @@ from app.judging.report.change import ChangeKind
 from app.judging.report.triage import TriageGroup
 from app.runs.lookup.changes import (
     NEWEST,
+    ChangeList,
     ChangeSummary,
     known_toolchains,
     list_changes,
@@ -27,8 +28,10 @@ from app.runs.lookup.changes import (
     reports_by_kind,
 )
 from app.runs.lookup.triage import triage_sizes
+from app.web.formats import Format, address_of, as_json, as_markdown, negotiate_format
 from app.web.pages import page
 from app.web.text.labels import look
+from app.web.views.copies.copied_pages import changes_markdown
 
 router = APIRouter(include_in_schema=False, route_class=CheckedRoute)
 Kind = Annotated[str | None, Query(max_length=20)]
@@ -43,9 +46,12 @@ MOST_TOOLCHAINS = 200
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
+@router.get("/changes.md")
+@router.get("/changes.json")
 @router.get("/changes")
 def get_changes(
     *,
+    request: Request,
     session: SessionDep,
     _may: CanRead,
     kind: Kind = None,
@@ -79,6 +85,13 @@ def get_changes(
         cursor=cursor,
         limit=CHANGES_A_PAGE,
     )
+    chosen = negotiate_format(request.url.path, request)[1]
+    if chosen is Format.JSON:
+        return as_json(ChangeList(items=list(changes.items), next=changes.next_cursor))
+    if chosen is Format.MARKDOWN:
+        address = address_of(request, f"/changes?{urlencode(query)}")
+        text = changes_markdown(changes.items, base=address_of(request, ""), address=address)
+        return as_markdown(text)
     return page(
         "changes.html",
         changes=changes,

@@ -9,12 +9,12 @@ from fastapi import APIRouter, Form
 from fastapi.responses import RedirectResponse, Response
 
 from app.errors import InputError
-from app.http.access import CanRead, MaintainerByForm
+from app.http.access import CanRead, MaintainerByForm, ViewerDep
 from app.http.checked_route import CheckedRoute
 from app.http.state import SessionDep, SettingsDep
 from app.judging.judgement import Verdict
 from app.runs.maintenance import overrule, quarantine, rejudge, triage, withdraw
-from app.states import QuarantineKind
+from app.states import Disposition, QuarantineKind
 from app.web.pages import page
 
 router = APIRouter(include_in_schema=False, route_class=CheckedRoute)
@@ -92,10 +92,25 @@ def post_label(
 
 @router.post("/reports/{report_id}/close")
 def post_close(
-    *, report_id: str, session: SessionDep, who: MaintainerByForm, duplicate_of: Text = "", reason: Text = ""
+    *,
+    report_id: str,
+    session: SessionDep,
+    who: MaintainerByForm,
+    disposition: Annotated[Disposition | None, Form()] = None,
+    duplicate_of: Text = "",
+    fixed_by: Text = "",
+    reason: Text = "",
 ) -> Response:
-    """Close a report."""
-    triage.close_report(session, report_id, duplicate_of=duplicate_of.strip() or None, reason=reason, who=who)
+    """Close a report. The other report of a duplicate is named by its id or by its address."""
+    triage.close_report(
+        session,
+        report_id,
+        disposition=disposition,
+        duplicate_of=duplicate_of.strip().rstrip("/").rpartition("/")[2] or None,
+        fixed_by=fixed_by,
+        reason=reason,
+        who=who,
+    )
     return _back(f"/reports/{report_id}")
 
 
@@ -114,10 +129,10 @@ def post_withdraw(report_id: str, session: SessionDep, who: MaintainerByForm, re
 
 
 @router.get("/reports/{report_id}/judge-again")
-def get_judge_again(report_id: str, session: SessionDep, _may: CanRead) -> Response:
+def get_judge_again(report_id: str, session: SessionDep, _may: CanRead, viewer: ViewerDep) -> Response:
     """Show which runs of a report the present rules would judge differently. Nothing is stored."""
     judgements = rejudge.judge_again(session, report_id=report_id)
-    return page("judge_again.html", report=report_id, judgements=judgements)
+    return page("judge_again.html", report=report_id, judgements=judgements, viewer=viewer)
 
 
 @router.post("/reports/{report_id}/judge-again")

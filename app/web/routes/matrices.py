@@ -1,4 +1,4 @@
-"""The plan of a submission, and the forms that cancel, rerun or add cells."""
+"""The forms that cancel, rerun or add cells."""
 
 from __future__ import annotations
 
@@ -15,40 +15,11 @@ from app.http.problems import status_of
 from app.http.state import SessionDep, SettingsDep
 from app.http.submitter import CanCancel
 from app.judging.verdict.rerunnable import Which
-from app.runs.rows.presets import known_presets
 from app.runs.submission.rerun_cells import add_cells, cancel_cell, rerun
-from app.runs.submission.submit import submit
 from app.targets.parse import parse_target
 from app.web.pages import page
-from app.web.submission import SubmissionForm, submission_of
-from app.web.views.reports import claim_json
 
 router = APIRouter(include_in_schema=False, route_class=CheckedRoute)
-
-
-@router.post("/plan")
-def post_plan(
-    session: SessionDep, settings: SettingsDep, _may: CanSubmit, form: Annotated[SubmissionForm, Form()]
-) -> Response:
-    """Show what a submission would run and how long it would take. Nothing is stored.
-
-    The page has the form again, so that it can be changed or submitted.
-    """
-    presets = known_presets(settings).values()
-    try:
-        plan = submit(session, submission_of(form), settings=settings, dry_run=True).document
-    except InputError as error:
-        return page(
-            "plan.html",
-            status=status_of(error),
-            values=form,
-            problem=error,
-            plan=None,
-            presets=presets,
-            claim_json="",
-        )
-    as_read = claim_json(plan.report.claim)
-    return page("plan.html", values=form, problem=None, plan=plan, presets=presets, claim_json=as_read)
 
 
 @router.post("/runs/{run_id}/stop-cell")

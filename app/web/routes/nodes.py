@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
-from app.http.access import CanRead
+from app.http.access import CanRead, ViewerDep
 from app.http.checked_route import CheckedRoute
 from app.http.state import BrokerDep, SessionDep
 from app.runs.maintenance.quarantine import active_quarantines
@@ -24,6 +24,7 @@ def get_nodes(
     session: SessionDep,
     broker: BrokerDep,
     _may: CanRead,
+    viewer: ViewerDep,
     start: Annotated[int, Query(alias="from", ge=0, le=10_000)] = 0,
 ) -> Response:
     """The machines that run scripts."""
@@ -31,6 +32,7 @@ def get_nodes(
     return page(
         "nodes.html",
         nodes=nodes,
+        viewer=viewer,
         start=start,
         toolchains=lazily(toolchain_rows, nodes),
         quarantines=lazily(active_quarantines, session),

@@ -6,17 +6,26 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import RedirectResponse, Response
+from sqlalchemy.orm import Session
 
 from app.errors import NotFoundError
-from app.http.access import CanRead, CanSubmit, token_of
+from app.http.access import CanRead, CanSubmit, Viewer, ViewerDep, token_of
 from app.http.checked_route import CheckedRoute
 from app.http.problems import status_of
 from app.http.state import SessionDep, SettingsDep
-from app.http.submitter import corrector_by_form
+from app.http.submitter import WithdrawCookie, corrector_by_form
 from app.runs.lookup.answers import answer_of_report, with_answer
+from app.runs.lookup.changes import list_changes
 from app.runs.lookup.history import history
 from app.runs.lookup.rates import with_counts
-from app.runs.lookup.reports import ReportDetails, current_run, list_reports, report_details, source_digest
+from app.runs.lookup.reports import (
+    ReportDetails,
+    current_run,
+    list_reports,
+    reply_of,
+    report_details,
+    source_digest,
+)
 from app.runs.lookup.runs import run_document
 from app.runs.maintenance.correct_claim import correct_claim
 from app.runs.rows.presets import known_presets
@@ -38,9 +47,12 @@ from app.web.pages import html_response, page, render, render_cached
 from app.web.parts import lazily
 from app.web.views import reports as views
 from app.web.views.pictures import report_map, report_picture_file
+from app.web.views.whole_pages.timeline import Timeline, timeline_of
 
 router = APIRouter(include_in_schema=False, route_class=CheckedRoute)
 MOST_LISTED = 30
+# Changes on the timeline of a report.
+MOST_CHANGES = 20
 
 
 @router.get("/reports")
@@ -101,6 +113,7 @@ def get_report(
     session: SessionDep,
     settings: SettingsDep,
     _may: CanRead,
+    viewer: ViewerDep,
     start: Annotated[int, Query(alias="from", ge=0, le=10_000)] = 0,
     older: Annotated[int, Query(ge=0, le=10_000)] = 0,
     rows: Annotated[Literal["", "each"], Query()] = "",
@@ -112,7 +125,7 @@ def get_report(
         return as_json(with_answer(session, report))
     address = address_of(request, f"/reports/{name}")
     if report.withdrawn_at is not None:
-        return _withdrawn_page(report, chosen, address)
+        return _withdrawn_page(session, report, chosen, address=address, viewer=viewer)
     state = source_digest(session, report)
 
     def render_text() -> str:
@@ -132,17 +145,32 @@ def get_report(
         )
         if chosen is Format.MARKDOWN:
             return values["markdown"]() if run is not None else f"This report was not run yet: {address}\n"
-        return render("report.html", **values, presets=known_presets(settings).values())
+        return render(
+            "report.html",
+            **values,
+            presets=known_presets(settings).values(),
+            viewer=viewer,
+            reply=reply_of(report, base=address_of(request, "")),
+            timeline=lazily(_timeline, session, report),
+        )
 
-    sources = None if state is None else f"{state} {chosen} {address} {start} {older} {rows}"
+    sources = None if state is None else f"{state} {chosen} {address} {start} {older} {rows} {viewer}"
     text = render_cached(sources, render_text)
     return as_markdown(text) if chosen is Format.MARKDOWN else html_response(text)
 
 
-def _withdrawn_page(report: ReportDetails, chosen: Format, address: str) -> Response:
+def _timeline(session: Session, report: ReportDetails) -> Timeline:
+    changes = list_changes(session, report=report.id, limit=MOST_CHANGES)
+    return timeline_of(report, changes.items)
+
+
+def _withdrawn_page(
+    session: Session, report: ReportDetails, chosen: Format, *, address: str, viewer: Viewer
+) -> Response:
     if chosen is Format.MARKDOWN:
         return as_markdown(f"This report was withdrawn: {address}\n")
-    return page("report_withdrawn.html", report=report)
+    timeline = _timeline(session, report)
+    return page("report_withdrawn.html", report=report, viewer=viewer, timeline=timeline)
 
 
 @router.post("/reports/{report_id}/runs")
@@ -169,9 +197,12 @@ def post_claim(
     claim: Annotated[str, Form()],
     reason: Annotated[str, Form()] = "",
     secret: Annotated[str, Form(max_length=200)] = "",
+    cookie: WithdrawCookie = None,
 ) -> Response:
-    """Correct the claim. A browser sends the token or the withdraw secret as a field."""
-    name = corrector_by_form(request, session, settings, report_id=report_id, secret=secret.strip())
+    """Correct the claim. The submitter's browser has a cookie; others send the withdraw secret."""
+    name = corrector_by_form(
+        request, session, settings, report_id=report_id, secret=secret.strip(), cookie=cookie
+    )
     correct_claim(session, report_id, claim.replace("\r\n", "\n"), reason=reason, who=name, settings=settings)
     return RedirectResponse(f"/reports/{report_id}#script", status_code=303)
 
@@ -186,9 +217,12 @@ def post_stance(
     stance: Annotated[str, Form(max_length=100)],
     reason: Annotated[str, Form()] = "",
     secret: Annotated[str, Form(max_length=200)] = "",
+    cookie: WithdrawCookie = None,
 ) -> Response:
     """Give one exhibit another stance: `stance` has its id and the word, as a button sends them."""
-    name = corrector_by_form(request, session, settings, report_id=report_id, secret=secret.strip())
+    name = corrector_by_form(
+        request, session, settings, report_id=report_id, secret=secret.strip(), cookie=cookie
+    )
     exhibit, _, word = stance.strip().partition(" ")
     correct_claim(session, report_id, {exhibit: word}, reason=reason, who=name, settings=settings)
     return RedirectResponse(f"/reports/{report_id}#read-{exhibit}", status_code=303)

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Cookie, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
 from app.errors import ConflictError
-from app.http.access import CanRead
+from app.http.access import CanRead, ViewerDep
 from app.http.checked_route import CheckedRoute
 from app.http.state import SessionDep, SettingsDep
 from app.http.submitter import WITHDRAW_COOKIE, CanCancel
@@ -34,6 +34,7 @@ def get_run(
     session: SessionDep,
     settings: SettingsDep,
     _may: CanRead,
+    viewer: ViewerDep,
     start: Annotated[int, Query(alias="from", ge=0, le=10_000)] = 0,
     secret: Annotated[str | None, Cookie(alias=WITHDRAW_COOKIE, max_length=100)] = None,
 ) -> Response:
@@ -46,7 +47,8 @@ def get_run(
     if chosen is Format.MARKDOWN:
         return as_markdown(run_markdown(run, address=address))
     url = None if secret is None else f"/withdraw/{quote(secret, safe='')}"
-    return page("run.html", **run_values(run, address=address, start=start), withdraw_url=url)
+    values = run_values(run, address=address, start=start)
+    return page("run.html", **values, withdraw_url=url, viewer=viewer)
 
 
 @router.get("/runs/{run_id}/map")

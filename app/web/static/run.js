@@ -16,7 +16,8 @@
     for (const one of fresh.querySelectorAll("details > summary")) if (opened.has(one.textContent)) one.parentElement.open = true;
     if (focused >= 0) (focusables(fresh)[focused] || focusables(fresh)[0])?.focus({ preventScroll: true });
   };
-  const plain = (part) => part.outerHTML.replaceAll(' open=""', "");
+  // Whether details are open, and the time that has passed, are no change.
+  const plain = (part) => part.outerHTML.replaceAll(' open=""', "").replaceAll(/(data-since="[^"]*">)[^<]*/g, "$1");
   const merge = (fresh) => {
     let before = null;
     for (const part of [...fresh.children]) {
@@ -55,6 +56,14 @@
     setTimeout(() => { busy = false; if (pending) { pending = false; refresh(); } }, pause);
   };
 
+  const passed = (seconds) => seconds < 100 ? `${Math.round(seconds)} s` : seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`;
+  setInterval(() => {
+    for (const one of place.querySelectorAll("[data-since]")) {
+      const words = passed(Math.max(0, (Date.now() - Date.parse(one.dataset.since)) / 1000));
+      if (one.textContent !== words) one.textContent = words;
+    }
+  }, 1000);
+
   const kinds = ["attempt.leased", "attempt.started", "attempt.recorded", "attempt.requeued", "attempt.lost", "attempt.cancelled", "attempt.withdrawn", "job.judged", "job.restarted", "job.added", "job.cancelled", "run.reopened", "run.finished", "run.cancelled"];
   // A browser opens six connections to one host, and a stream holds one. So a hidden tab has none.
   let events = null;
@@ -80,6 +89,6 @@
   setInterval(() => {
     ticks += 1;
     if (isOver || hasEnded()) return;
-    if (document.hidden ? ticks % 6 === 0 : place.querySelector("[data-waiting]")) refresh();
+    if (document.hidden ? ticks % 6 === 0 : place.querySelector("[data-waiting], [data-stage=waits_for_place]")) refresh();
   }, 5000);
 })();

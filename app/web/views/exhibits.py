@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from app.errors import InputError
 from app.intake.exhibit import Stance
 from app.intake.text.thread import thread_of
-from app.runs.lookup.reports import ReportDetails
 from app.runs.run_object.claim_part import ExhibitPart
 from app.web.text import text_budget
 
@@ -54,23 +53,23 @@ class MarkedPost:
     is_cut: bool
 
 
-def marked_posts(report: ReportDetails) -> list[MarkedPost]:
+def marked_posts(text: str, exhibits: Sequence[ExhibitPart] | None, *, form: str) -> list[MarkedPost]:
     """The report as submitted, and those comments of a thread that hold exhibits."""
-    exhibits = report.report.exhibits or []
+    every = exhibits or []
     return [
-        _mark_post(number, author, text, [each for each in exhibits if each.span.post == number])
-        for number, author, text in _posts(report, {each.span.post for each in exhibits})
+        _mark_post(number, author, post, [each for each in every if each.span.post == number])
+        for number, author, post in _posts(text, form, {each.span.post for each in every})
     ]
 
 
-def _posts(report: ReportDetails, numbers: set[int]) -> Iterator[tuple[int, str, str]]:
+def _posts(text: str, form: str, numbers: set[int]) -> Iterator[tuple[int, str, str]]:
     """(number, author, text) of the posts that are shown."""
     try:
-        thread = None if report.form == "script" else thread_of(report.text)
+        thread = None if form == "script" else thread_of(text)
     except InputError:
         thread = None
     if thread is None:
-        yield 0, "", report.text
+        yield 0, "", text
         return
     yield 0, thread.author, thread.body
     comments = [post for post in thread.comments if post.number in numbers]

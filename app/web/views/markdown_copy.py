@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from app.judging.judgement import CheckResult
 from app.judging.verdict.contrast import ContrastKind
 from app.runs.run_object.answer.part import AnswerPart
+from app.runs.run_object.bisection_document import BisectionPart
 from app.runs.run_object.document import FindingPart, JobPart, RunDocument
 from app.runs.run_object.maintainer_acts import Overruling
 from app.runs.run_object.reading_notes import ignored_needs_words
@@ -20,6 +21,7 @@ from app.web.parts import SENTENCE, Lazy, draw_part
 from app.web.text.labels import VERDICTS
 from app.web.views import runs as views
 from app.web.views import wording
+from app.web.views.copies.bisection_words import bisected_words
 from app.web.views.environment_text import environment_text
 from app.web.views.environments import distinguishing_fields
 from app.web.views.grid.since_sentence import since_sentence
@@ -71,11 +73,12 @@ def run_markdown(
     answer: Lazy[AnswerPart] | None = None,
     overruling: Overruling | None = None,
     removals: Sequence[RemovalPart] = (),
+    bisections: Sequence[BisectionPart] = (),
 ) -> str:
     """A run in a few lines.
 
-    For a report: its current run with its `grid`, its `answer`, a maintainer's `overruling`, and what newer
-    versions lack (`removals`).
+    For a report: its current run with its `grid`, its `answer`, a maintainer's `overruling`, what newer
+    versions lack (`removals`), and its `bisections`.
 
     A part that can't be written is one line that says so.
     """
@@ -87,7 +90,9 @@ def run_markdown(
     )
     parts = (
         draw_part(f"{name}, in Markdown", write, placeholder=SENTENCE.format(name), run=run.id)
-        for name, write in _parts(run, address, grid, answer or Lazy(lambda: run.answer), removals)
+        for name, write in _parts(
+            run, address, grid, answer or Lazy(lambda: run.answer), removals, bisections=bisections
+        )
     )
     return "\n\n".join(filter(None, [preface, *parts])) + "\n"
 
@@ -98,12 +103,15 @@ def _parts(
     grid: Lazy[Grid] | None,
     answer: Lazy[AnswerPart],
     removals: Sequence[RemovalPart],
+    *,
+    bisections: Sequence[BisectionPart],
 ) -> Iterator[tuple[str, Callable[[], str]]]:
     """The parts in their order: the name of each, and the function that writes it."""
     yield "the answer", lambda: _slots(answer())
     yield "the environment", lambda: _environment(run)
     yield "the next step", lambda: plain(wording.what_is_missing(run), "")
     yield "since when", lambda: "" if grid is None or answer().baseline else since_sentence(grid())
+    yield "the bisections", lambda: "\n\n".join(plain(bisected_words(one)) for one in bisections)
     if run.contributed is not None:
         yield (
             "the contributor",

@@ -20,6 +20,7 @@ from app.states import OPEN_STATES
 from app.web.parts import Lazy, lazily
 from app.web.views import runs as views
 from app.web.views import wording
+from app.web.views.copies.bisection_words import latest_bisections
 from app.web.views.environments import distinguishing_fields
 from app.web.views.exhibits import marked_posts
 from app.web.views.grid.build import build_grid
@@ -123,8 +124,8 @@ def report_values(
         "verified_at": lazily(last_verified, points),
         "attention": report.attention,
         "pictures": lazily(report_pictures, points, scripts),
+        "posts": lazily(marked_posts, report.text, report.report.exhibits, form=report.form),
         "claim_json": lazily(claim_json, report.report.claim),
-        "posts": lazily(marked_posts, report),
         "jobs": {},
     }
     if run is None:
@@ -134,7 +135,6 @@ def report_values(
         **values,
         "comparisons": lazily(comparison_list, run),
         "answer": answer,
-        "missing": lazily(wording.what_is_missing, run),
         "since": Lazy(lambda: since_sentence(grid())),
         **_of_jobs(run),
         **_why(report, run),
@@ -155,6 +155,7 @@ def report_values(
             answer=answer,
             overruling=report.overruled,
             removals=report.removals,
+            bisections=latest_bisections(report.bisections),
         ),
         "live": run.state in OPEN_STATES,
     }
@@ -168,9 +169,11 @@ def _of_jobs(run: RunDocument) -> dict[str, Any]:
 
 
 def _why(report: ReportDetails, run: RunDocument) -> dict[str, Any]:
-    """The test of the cause, and the removals in newer versions."""
+    """The next step, the test of the cause, and the removals in newer versions."""
     return {
+        "missing": lazily(wording.what_is_missing, run),
         "tested": lazily(wording.cause_test_words, run),
+        "bisected": lazily(latest_bisections, report.bisections),
         "removals": report.removals or ([] if run.removal is None else [run.removal]),
     }
 

@@ -8,12 +8,21 @@ from app.runs.run_object.document import RunDocument
 from app.runs.run_object.reading_notes import environment_differences
 from app.states import OPEN_STATES
 from app.web.parts import Lazy, lazily
+from app.web.text.labels import STATES
 from app.web.views import runs as views
 from app.web.views.environments import environment_views
 from app.web.views.markdown_copy import run_markdown
 from app.web.views.wording import cause_test_words
 
 MOST_ENVIRONMENTS = 8
+
+
+def state_words(run: RunDocument) -> str:
+    """The state of a run in words. It runs only if one of its cells does."""
+    stages = {job.progress.stage for job in run.jobs if job.progress is not None}
+    if run.state == "running" and "waits_for_place" in stages and "running" not in stages:
+        return "waiting for a free place"
+    return STATES[run.state]
 
 
 def run_values(document: RunDocument, *, address: str, start: int = 0) -> dict[str, Any]:
@@ -43,5 +52,6 @@ def run_values(document: RunDocument, *, address: str, start: int = 0) -> dict[s
             environment_views, run.environments, most=MOST_ENVIRONMENTS, most_rows=views.MOST_FACTS
         ),
         "live": run.state in OPEN_STATES,
+        "state_words": state_words(run),
         "markdown": lazily(run_markdown, run, address=address),
     }

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import func, select, true
 from sqlalchemy.orm import Session
 
-from app.states import FOREGROUND, HELD_ATTEMPT_STATES, OPEN_STATES
+from app.states import FOREGROUND, HELD_ATTEMPT_STATES, OPEN_ATTEMPT_STATES, OPEN_STATES
 from app.storage.models import AttemptRow, JobRow, RunRow, ScriptRow
 from worker.contract import AttemptKind
 
@@ -148,3 +148,14 @@ def held_attempts(session: Session) -> tuple[dict[str, int], dict[str, int]]:
         nodes[str(node)] += number
         runs[run_id] += number
     return nodes, runs
+
+
+def open_attempts(session: Session, run_id: str) -> Sequence[AttemptRow]:
+    """The attempts of a run that have not ended, oldest first."""
+    query = (
+        select(AttemptRow)
+        .join(JobRow, JobRow.id == AttemptRow.job_id)
+        .where(JobRow.run_id == run_id, AttemptRow.state.in_(OPEN_ATTEMPT_STATES))
+        .order_by(AttemptRow.id)
+    )
+    return session.scalars(query).all()

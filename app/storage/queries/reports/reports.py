@@ -77,6 +77,11 @@ def digest_of_runs(session: Session, report_id: str) -> str | None:
     return None if digest is None or any(still_changing) else f"{digest}{latest_act or ''}"
 
 
+def reports_of_ids(session: Session, report_ids: Iterable[str]) -> Sequence[ReportRow]:
+    """The reports with these ids, in any order."""
+    return session.scalars(select(ReportRow).where(ReportRow.id.in_(list(report_ids)))).all()
+
+
 def latest_runs(session: Session, report_ids: Iterable[str]) -> dict[str, RunRow]:
     """The latest run of each report by our own nodes, by report id. Reads one row for each report."""
     own = select(RunRow).where(RunRow.report_id == ReportRow.id, RunRow.contributed_by.is_(None))

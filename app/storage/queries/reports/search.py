@@ -258,6 +258,8 @@ _SEVERAL = {
     "setting": ReportCellRow.settings,
     "outcome": ReportCellRow.outcomes,
     "exception": ReportCellRow.exceptions,
+    "hardware": ReportCellRow.hardware,
+    "warning": ReportCellRow.warnings,
 }
 
 

@@ -1,0 +1,45 @@
+"""Adds to an open run where each of its cells is: in the queue, at a node, or running, and since when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlalchemy.orm import Session
+
+from app.runs.run_object.document import ProgressPart, RunDocument
+from app.states import OPEN_STATES
+from app.storage.models import AttemptRow
+from app.storage.queries.queue.queue_position import open_attempts
+
+
+def with_progress(session: Session, document: RunDocument) -> RunDocument:
+    """The run object with the stage of each open cell."""
+    if document.state not in OPEN_STATES:
+        return document
+    attempts: dict[str, list[AttemptRow]] = {}
+    for attempt in open_attempts(session, document.id):
+        attempts.setdefault(attempt.job_id, []).append(attempt)
+    jobs = [
+        job.model_copy(update={"progress": progress_of(attempts[job.id])})
+        if job.id in attempts and job.state in OPEN_STATES
+        else job
+        for job in document.jobs
+    ]
+    return document.model_copy(update={"jobs": jobs})
+
+
+def progress_of(attempts: Iterable[AttemptRow]) -> ProgressPart | None:
+    """The stage of a cell by its open attempts: the furthest stage, and since when it has it."""
+    own = list(attempts)
+    for state, stage, time in (
+        ("running", "running", "started_at"),
+        ("leased", "waits_for_place", "leased_at"),
+        ("queued", "queued", "queued_at"),
+    ):
+        there = [each for each in own if each.state == state]
+        if there:
+            first = min(there, key=lambda each: getattr(each, time) or each.queued_at)
+            since = getattr(first, time) or first.queued_at
+            node = None if state == "queued" else first.node
+            return ProgressPart.model_validate({"stage": stage, "node": node, "since": since})
+    return None

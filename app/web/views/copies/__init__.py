@@ -1,0 +1,1 @@
+"""Pages other than those of reports and runs as Markdown, to paste into an issue."""

@@ -1,0 +1,1 @@
+"""The values of whole pages that stand by themselves."""
