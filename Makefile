@@ -45,6 +45,7 @@ setup: .venv/installed ## create .venv with everything but the development tools
 
 .venv/dev: .venv/installed
 	$(PIP) --constraint constraints.txt --group dev
+	$(PIP) --constraint constraints.txt --no-deps --group generator
 	@touch $@
 
 toolchain: .venv/installed ## build the toolchain with torch, once
@@ -84,7 +85,7 @@ constraints: .venv/pip ## write the newest versions of our dependencies into con
 	$(PIP) uv
 	@echo '# Versions of everything that samehere installs for itself, written by `make constraints`.' > .venv/constraints
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade --no-annotate --no-header \
-	  --no-emit-index-url --no-emit-find-links pyproject.toml --all-extras --group dev --group containers >> .venv/constraints
+	  --no-emit-index-url --no-emit-find-links pyproject.toml --all-extras --group dev --group generator --group containers >> .venv/constraints
 	@mv .venv/constraints constraints.txt
 
 containers: .venv/installed ## try the whole compose file with podman: build, run, kill, run again, take down

@@ -78,6 +78,16 @@ class UnavailableError(SamehereError):
     code = "unavailable"
 
 
+class QuotaError(SamehereError):
+    """The caller has sent too many requests: 429 with Retry-After, in `seconds`."""
+
+    code = "too_many_requests"
+
+    def __init__(self, message: str, *, seconds: int) -> None:
+        super().__init__(message)
+        self.seconds = seconds
+
+
 class SetupError(SamehereError):
     """A setting or an installation can't work, so nothing was started: exit status 2."""
 

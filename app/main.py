@@ -28,12 +28,16 @@ from app.api import (
     runs,
 )
 from app.api.doors import webhooks
+from app.api.openapi.describe import describe
 from app.bounded.calls import set_limits, warm_up
-from app.http import openapi_texts, problems
+from app.http import problems
+from app.http.announcements import Announcements
+from app.http.answers import ApiAnswers
 from app.http.guards import Guards
 from app.http.meters import Meters
 from app.http.one_at_a_time import OneAtATime
 from app.http.query import refuse_unknown_query, refuse_unknown_query_of_forms
+from app.http.quotas import Quotas
 from app.http.request_log import RequestLog, Templates
 from app.http.state import WebState
 from app.mcp.door import PATH as MCP_PATH
@@ -91,7 +95,11 @@ def _templates(application: FastAPI) -> Templates:
 
 
 def _lifespan(
-    settings: ServiceSettings, engine: Engine, broker: Broker
+    settings: ServiceSettings,
+    engine: Engine,
+    broker: Broker,
+    announcements: Announcements,
+    quotas: Quotas,
 ) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     """The start and the end of the application."""
 
@@ -108,6 +116,8 @@ def _lifespan(
         door: McpDoor = application.state.mcp_door
         async with door.serving():
             yield
+        await announcements.close()
+        await quotas.close()
         engine.dispose()
         broker.close()
 
@@ -121,12 +131,14 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
     engine = make_engine(chosen)
     meters = Meters(version=_version())
     most_bytes = BODY_FACTOR * chosen.read_limits.most_bytes + BODY_REST
+    announcements = Announcements(chosen.reveal_broker_url() or "", most=chosen.streams)
+    quotas = Quotas(chosen)
 
     application = FastAPI(
         title="samehere",
         version=_version(),
         description=DESCRIPTION,
-        lifespan=_lifespan(chosen, engine, broker),
+        lifespan=_lifespan(chosen, engine, broker, announcements, quotas),
         routes=list(_routes()),
         openapi_url="/api/v1/openapi.json",
         docs_url=None,
@@ -138,6 +150,8 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
         sessions=session_factory(engine, broker),
         broker=broker,
         meters=meters,
+        announcements=announcements,
+        quotas=quotas,
     )
     door = McpDoor(application, chosen, version=_version(), most_bytes=most_bytes)
     application.state.mcp_door = door
@@ -145,7 +159,8 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
     problems.install(application, page=problem_page)
     application.mount("/static", StaticFiles(directory=STATIC), name="static")
     problems.describe(application)
-    openapi_texts.describe(application)
+    describe(application)
+    application.add_middleware(ApiAnswers)
     application.add_middleware(OneAtATime)
     application.add_middleware(
         Guards,

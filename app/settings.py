@@ -9,12 +9,12 @@ from typing import Any
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 
 from app.bounded.frames import CallLimits
+from app.door_settings import DoorSettings
 from app.errors import SetupError
 from app.limits import ReadLimits
 from worker.contract import GIB, KIB, MIB, Level, Limits
 from worker.contract.broker.url import check_broker_url
 from worker.contract.home import default_home
-from worker.contract.log_settings import LogSettings
 from worker.contract.secret_file import complete_urls
 
 # The user of the embedded servers and of the web, if root starts the service.
@@ -22,7 +22,7 @@ SERVICE_UID = 47100
 POSTGRES_SCHEMES = frozenset({"postgresql", "postgres", "postgresql+psycopg"})
 
 
-class ServiceSettings(LogSettings):
+class ServiceSettings(DoorSettings):
     """The settings of the service. The end of a name is its unit: seconds, bytes or days."""
 
     home: Path = Field(default_factory=default_home, description="the folder for all stored data")

@@ -26,7 +26,7 @@ from app.judging.judgement import Verdict
 from app.judging.verdict.rerunnable import Which
 from app.runs.rows.nodes import PublicToolchain
 from app.runs.rows.page import Page
-from app.runs.run_object.document import ReportPart, RunDocument
+from app.runs.run_object.document import ReportPart
 from app.runs.submission.submit import Submission
 from app.targets.parse import make_target
 from app.targets.pattern import FORM
@@ -114,7 +114,7 @@ CLAIM = (
     "the claim in words, or as data: an object, or a string with its JSON. Data is judged as it stands;"
     " `reports:read` answers the claim in the same form, so that it can be mended and sent back"
 )
-CLAIM_EXAMPLE = {
+CLAIM_EXAMPLE: dict[str, Any] = {
     "subject": "numpy",
     "checks": [
         {"id": "a", "kind": "value", "number": "86", "at": {"script": 1}},
@@ -172,7 +172,12 @@ class TargetBody(Body):
 class RunRequestBody(Body):
     """The cells to run: a preset or targets. Without both, the default preset is meant."""
 
-    preset: Words | None = Field(default=None, max_length=100, examples=["quick"])
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"preset": "quick", "include": ["cuda:deterministic"]}]},
+    )
+
+    preset: Words | None = Field(default=None, max_length=100)
     targets: list[TargetBody] | None = Field(default=None, max_length=400)
     repeats: int | None = Field(
         default=None,
@@ -183,13 +188,11 @@ class RunRequestBody(Body):
         default_factory=list,
         max_length=100,
         description=f"cells to add, as patterns: {FORM}",
-        examples=[["cuda:deterministic"]],
     )
     exclude: list[Pattern] = Field(
         default_factory=list,
         max_length=100,
         description="cells to leave out, as patterns; `exclude` takes precedence over `include`",
-        examples=[["cpu:*"]],
     )
 
     def checked_targets(self) -> tuple[Target, ...] | None:
@@ -261,19 +264,6 @@ class RunBody(RunRequestBody):
         )
 
 
-class SubmittedRun(RunDocument):
-    """A run as planned, with the link that withdraws its report."""
-
-    withdraw_url: str | None = Field(
-        default=None,
-        description=(
-            "a secret address on this service: everyone who has it can erase the report."
-            " Only the answer to the submission has it"
-        ),
-        json_schema_extra={"format": "uri-reference"},
-    )
-
-
 class RerunBody(Body):
     """The cells to rerun."""
 
@@ -289,7 +279,7 @@ class RerunBody(Body):
 class CellsBody(Body):
     """A target to add."""
 
-    target: TargetBody
+    target: TargetBody = Field(examples=[{"device": "cpu", "settings": {"threads": 1}}])
 
 
 class ReadBody(Body):
@@ -313,8 +303,13 @@ class ReadingBody(BaseModel):
 class PageBody(BaseModel, Generic[Item]):
     """A page of a list, newest first. `next` is the cursor of the next page; it is null on the last page."""
 
-    items: list[Item]
-    next: str | None = None
+    items: list[Item] = Field(description="the items of this page")
+    next: str | None = Field(default=None, description="the `cursor` of the next page; null on the last page")
+
+    @classmethod
+    def model_parametrized_name(cls, params: tuple[Any, ...]) -> str:
+        """A stable name without brackets, such as `RunSummaryPage`, for clients made from OpenAPI."""
+        return f"{params[0].__name__}Page"
 
     @classmethod
     def of(cls, page: Page[Item]) -> Self:

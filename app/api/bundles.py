@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import JSONResponse
 
+from app.api.answers.run_answer import RunAnswer, run_answer
 from app.http.access import CanRead, CanSubmit
 from app.http.checked_route import CheckedRoute
 from app.http.problems import BODY, problem_responses
@@ -14,7 +15,6 @@ from app.http.state import SessionDep, SettingsDep
 from app.runs.exchange.bundle import Bundle
 from app.runs.exchange.contribute import contribute, contributor, export
 from app.runs.exchange.envelope import MOST_SIGNATURES, PAYLOAD_TYPE
-from app.runs.run_object.document import RunDocument
 
 router = APIRouter(tags=["bundles"], route_class=CheckedRoute)
 _LOCATION = {
@@ -69,10 +69,10 @@ def get_bundle(run_id: str, session: SessionDep, _may: CanRead) -> Response:
     "/bundles",
     operation_id="import_run",
     status_code=201,
-    response_model=RunDocument,
+    response_model=RunAnswer,
     responses={
         200: {
-            "model": RunDocument,
+            "model": RunAnswer,
             "description": "The run, which was imported before.",
             "headers": _LOCATION,
         },
@@ -92,6 +92,7 @@ def get_bundle(run_id: str, session: SessionDep, _may: CanRead) -> Response:
 )
 def post_bundle(
     *,
+    request: Request,
     response: Response,
     session: SessionDep,
     settings: SettingsDep,
@@ -118,4 +119,4 @@ def post_bundle(
     result = contribute(session, body, by=name, settings=settings, report_id=report)
     response.status_code = 201 if result.created else 200
     response.headers["Location"] = f"/api/v1/runs/{result.document.id}"
-    return result.document
+    return run_answer(request, result.document)

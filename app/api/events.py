@@ -1,56 +1,87 @@
-"""The events of a run as server-sent events.
+"""Events as server-sent events: those of a run, and those of all runs.
 
 Events are read from the database. The broker says when there are new ones. In between, no database session
-is open.
+is open. Listeners that are at the same place share one read.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from typing import Self
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
+from typing import NamedTuple
 
 from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 from fastapi.sse import EventSourceResponse, format_sse_event
-from redis.asyncio import Redis
-from redis.exceptions import RedisError
 
 from app.errors import InputError
+from app.http.announcements import LOOK_SECONDS, Listener
 from app.http.guards import HEAD
 from app.http.state import WebState, state_of
-from app.runs.rows.events import EVENT_KINDS, Event, events_after, is_over
-from app.storage.broker import run_channel
-from worker.contract.broker.url import redis_url
-
-# After this time the events are read without a message from the broker: a lost message only delays events.
-# A comment is sent too, so that proxies keep the connection open.
-LOOK_SECONDS = 15.0
-# The events are read this often while the broker does not answer.
-CLOCK_SECONDS = 2.0
-
-FORM = (
-    "Server-sent events. `id` is the number of the event in its run, from 1 without gaps; `event` its kind."
-    " `data` is a JSON object with the ids that it is about, such as `job` and `attempt`. Kinds: "
-    + ", ".join(f"`{kind}`" for kind in EVENT_KINDS)
-    + "."
+from app.runs.rows.events import (
+    START,
+    Event,
+    Place,
+    events_after,
+    events_of_all,
+    is_over,
+    newest_place,
+    place_of,
 )
+
+HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+# While an earlier transaction is under way, later events are held back. They are looked for so often.
+HELD_BACK_SECONDS = 0.1
+
+
+class Page(NamedTuple):
+    """Events in order, each with its id in the stream."""
+
+    events: Sequence[tuple[str, Event]]
+    # Nothing will come any more.
+    is_ended: bool = False
+    # There are events that can't be shown yet.
+    is_held_back: bool = False
+
+
+Read = Callable[[str], Page]
 
 
 def follow(request: Request, run_id: str, *, last_event_id: str | None) -> Response:
     """Stream the events of a run that come after an event number. Raises NotFoundError, InputError."""
     state = state_of(request)
-    last = _number_of(last_event_id)
-    events, is_ended = _read(state, run_id, last)
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    if is_ended and not events:
+    last = str(_number_of(last_event_id))
+    read = partial(_read_run, state, run_id)
+    first = read(last)
+    if first.is_ended and not first.events:
         # A browser connects again after the end of a stream. 204 tells it to stop.
-        return Response(status_code=204, headers=headers)
+        return Response(status_code=204, headers=HEADERS)
+    return _answer(request, run_id, read, first, last)
+
+
+def follow_all(request: Request, *, since: str | None, last_event_id: str | None) -> Response:
+    """Stream the events of all runs that come after a place, else those from now on. Raises InputError."""
+    state = state_of(request)
+    given = last_event_id or since
+    if given in {None, ""}:
+        with state.sessions.begin() as session:
+            last = str(newest_place(session))
+    else:
+        last = str(START if given == "0" else place_of(given or ""))
+    read = partial(_read_all, state)
+    return _answer(request, "", read, read(last), last)
+
+
+def _answer(request: Request, run_id: str, read: Read, first: Page, last: str) -> Response:
     if request.scope.get(HEAD):
-        return Response(media_type="text/event-stream", headers=headers)
-    return EventSourceResponse(_stream(state, run_id, events, last), headers=headers)
+        return Response(media_type="text/event-stream", headers=HEADERS)
+    state_of(request).announcements.require_room()
+    shared = partial(_share, state_of(request), run_id, read)
+    stream = _stream(state_of(request), run_id, shared, first, last)
+    return EventSourceResponse(stream, headers=HEADERS)
 
 
 def _number_of(last_event_id: str | None) -> int:
@@ -67,62 +98,58 @@ def _number_of(last_event_id: str | None) -> int:
     return int(last_event_id)
 
 
-def _read(state: WebState, run_id: str, last: int) -> tuple[list[Event], bool]:
-    """The events after a number, and whether the run has ended."""
+def _read_run(state: WebState, run_id: str, last: str) -> Page:
+    """The events of a run after a number, and whether the run has ended."""
     with state.sessions.begin() as session:
         # The state is read first. If the run ends before the events are read, the next call sees the end.
         is_ended = is_over(session, run_id)
-        return events_after(session, run_id, last), is_ended
+        events = events_after(session, run_id, int(last))
+        return Page([(str(event.number), event) for event in events], is_ended=is_ended)
 
 
-async def _stream(state: WebState, run_id: str, events: list[Event], last: int) -> AsyncIterator[bytes]:
-    is_ended = False
-    async with _NewEvents(state, run_id) as new_events:
-        if not events:
+def _read_all(state: WebState, last: str) -> Page:
+    """The events of all runs after a place."""
+    with state.sessions.begin() as session:
+        events, is_held_back = events_of_all(session, Place.parse(last))
+        return Page([(str(place), event) for place, event in events], is_held_back=is_held_back)
+
+
+async def _share(state: WebState, run_id: str, read: Read, last: str, version: int) -> Page:
+    """Read, or wait for the read that another listener has begun since the same announcement."""
+    key = (run_id, last, version)
+    task = state.shared_reads.get(key)
+    if task is None:
+        task = asyncio.ensure_future(run_in_threadpool(read, last))
+        state.shared_reads[key] = task
+        task.add_done_callback(lambda _: state.shared_reads.pop(key, None))
+    # The stream that began the read may be closed. The others still want the answer.
+    return await asyncio.shield(task)
+
+
+async def _stream(
+    state: WebState,
+    run_id: str,
+    read: Callable[[str, int], Awaitable[Page]],
+    page: Page,
+    last: str,
+) -> AsyncIterator[bytes]:
+    with state.announcements.listening(run_id) as listener:
+        if not page.events:
             # We listen from now on, so an event that came since the first read is found here.
-            events, is_ended = await run_in_threadpool(_read, state, run_id, last)
+            page = await read(last, listener.version)
         while True:
-            for event in events:
-                yield format_sse_event(id=str(event.number), event=event.kind, data_str=json.dumps(event.ids))
-                last = event.number
+            for place, event in page.events:
+                yield format_sse_event(id=place, event=event.kind, data_str=json.dumps(event.ids))
+                last = place
             # `run.finished` does not end the stream: the run may have been reopened since.
-            if is_ended and not events:
+            if page.is_ended and not page.events:
                 return
-            if not events and not await new_events.wait():
-                yield format_sse_event(comment="still running")
-            events, is_ended = await run_in_threadpool(_read, state, run_id, last)
+            if not page.events:
+                if not await _wait(listener, page) and not page.is_held_back:
+                    yield format_sse_event(comment="still running")
+                listener.announced.clear()
+            page = await read(last, listener.version)
 
 
-class _NewEvents:
-    """Waits until the broker says that a run has new events. Without a broker it waits for a fixed time."""
-
-    def __init__(self, state: WebState, run_id: str) -> None:
-        self._redis = Redis.from_url(redis_url(state.settings.reveal_broker_url() or ""))
-        self._pubsub = self._redis.pubsub(ignore_subscribe_messages=True)
-        self._channel = run_channel(run_id)
-        self._listening = False
-
-    async def __aenter__(self) -> Self:
-        try:
-            await self._pubsub.subscribe(self._channel)
-            self._listening = True
-        except (RedisError, OSError):
-            self._listening = False
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        try:
-            await self._pubsub.aclose()  # type: ignore[no-untyped-call]
-            await self._redis.aclose()
-        except (RedisError, OSError):
-            return
-
-    async def wait(self) -> bool:
-        """Wait for a message or for the time limit. True if there was a message."""
-        if self._listening:
-            try:
-                return await self._pubsub.get_message(timeout=LOOK_SECONDS) is not None
-            except (RedisError, OSError):
-                self._listening = False
-        await asyncio.sleep(CLOCK_SECONDS)
-        return False
+async def _wait(listener: Listener, page: Page) -> bool:
+    return await listener.wait(HELD_BACK_SECONDS if page.is_held_back else LOOK_SECONDS)

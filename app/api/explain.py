@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 
+from app.api.answers.run_answer import RunAnswer, run_answer
 from app.api.runs import Key
 from app.http.access import CanRead, CanSubmit, token_of
 from app.http.checked_route import CheckedRoute
@@ -11,7 +12,6 @@ from app.http.problems import LOCATION, problem_responses
 from app.http.state import SessionDep, SettingsDep
 from app.judging.dossier.document import Dossier
 from app.runs.lookup.dossiers import dossier_of_report
-from app.runs.run_object.document import RunDocument
 from app.runs.submission.relaunch import relaunch
 from app.targets.planning.presets import EXPLAIN
 from app.targets.planning.run_request import RunRequest
@@ -23,28 +23,33 @@ router = APIRouter(tags=["reports"], route_class=CheckedRoute)
     "/reports/{report_id}/explain",
     operation_id="explain_report",
     status_code=202,
-    response_model=RunDocument,
+    response_model=RunAnswer,
     responses={202: LOCATION, **problem_responses(401, 404, 409, 422)},
 )
 def post_explain(
     *,
     report_id: str,
+    request: Request,
     response: Response,
     session: SessionDep,
     settings: SettingsDep,
     may: CanSubmit,
     idempotency_key: Key = None,
-) -> RunDocument:
+) -> RunAnswer:
     """Start a run of a stored report in which every operation of torch is held against float64.
 
     When it has ended, GET of the same address answers the dossier. No claim is needed.
     """
-    request = RunRequest(preset=EXPLAIN)
     document = relaunch(
-        session, report_id, request, settings=settings, who=token_of(may), idempotency_key=idempotency_key
+        session,
+        report_id,
+        RunRequest(preset=EXPLAIN),
+        settings=settings,
+        who=token_of(may),
+        idempotency_key=idempotency_key,
     )
     response.headers["Location"] = f"/api/v1/runs/{document.id}"
-    return document
+    return run_answer(request, document)
 
 
 @router.get("/reports/{report_id}/explain", operation_id="get_dossier", responses=problem_responses(401, 404))

@@ -10,6 +10,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from pydantic import AwareDatetime, BaseModel, Field
 
+from app.api.answers.run_answer import RunAnswer, run_answer
 from app.api.bodies import Body, PageBody, Words
 from app.errors import NotFoundError
 from app.http.access import CanMaintain, CanRead, who
@@ -22,7 +23,6 @@ from app.runs.lookup.runs import run_document
 from app.runs.maintenance import overrule, quarantine, rejudge, triage, withdraw
 from app.runs.rows.acts import REASON_CHARACTERS, list_acts
 from app.runs.rows.page import MOST_ITEMS
-from app.runs.run_object.document import RunDocument
 from app.runs.run_object.maintainer_acts import Act
 from app.states import Disposition, QuarantineKind, SubjectKind
 
@@ -52,7 +52,7 @@ class ReasonBody(Body):
 class OverruleBody(ReasonBody):
     """A verdict that replaces the measured one."""
 
-    verdict: Verdict
+    verdict: Verdict = Field(examples=["not_reproduced"])
 
 
 class LabelBody(ReasonBody):
@@ -94,14 +94,14 @@ class Reply(BaseModel):
 class WithdrawalBody(Body):
     """The secret of a submitter, which is the last part of `withdraw_url`."""
 
-    secret: Words = Field(min_length=1, max_length=100)
+    secret: Words = Field(min_length=1, max_length=100, examples=["JkW2…"])
     reason: Words = Field(default="", max_length=REASON_CHARACTERS)
 
 
 class QuarantineBody(ReasonBody):
     """The node, toolchain or script to quarantine."""
 
-    kind: QuarantineKind
+    kind: QuarantineKind = Field(examples=["node"])
     name: Words = Field(
         min_length=1,
         max_length=300,
@@ -133,18 +133,20 @@ class ApplyBody(JudgeBody):
 
 @router.post("/runs/{run_id}/overrule", operation_id="overrule_run", responses=_ACT)
 def post_overrule_run(
-    run_id: str, body: OverruleBody, session: SessionDep, token: CanMaintain
-) -> RunDocument:
+    run_id: str, body: OverruleBody, request: Request, session: SessionDep, token: CanMaintain
+) -> RunAnswer:
     """Overrule the verdict of a finished run. `verdict` stays as measured; `overruled` has the new one."""
     overrule.overrule_run(session, run_id, body.verdict, reason=body.reason, who=who(token))
-    return run_document(session, run_id)
+    return run_answer(request, run_document(session, run_id))
 
 
 @router.post("/runs/{run_id}/take-back", operation_id="take_back_run", responses=_ACT)
-def post_take_back_run(run_id: str, body: ReasonBody, session: SessionDep, token: CanMaintain) -> RunDocument:
+def post_take_back_run(
+    run_id: str, body: ReasonBody, request: Request, session: SessionDep, token: CanMaintain
+) -> RunAnswer:
     """Take back the overruling of a run. The history keeps both acts."""
     overrule.take_back_run(session, run_id, reason=body.reason, who=who(token))
-    return run_document(session, run_id)
+    return run_answer(request, run_document(session, run_id))
 
 
 @router.post("/reports/{report_id}/overrule", operation_id="overrule_report", responses=_ACT)

@@ -8,8 +8,10 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
+from app.api.answers.run_answer import base_address
 from app.api.bodies import HealthBody
 from app.api.exposition import service_metrics
+from app.api.openapi.meanings import llms_text
 from app.errors import UnavailableError
 from app.http.checked_route import CheckedRoute
 from app.http.problems import problem_responses
@@ -42,6 +44,12 @@ def get_ready(request: Request, session: SessionDep, broker: BrokerDep, settings
     _require_own_node(request, session, settings)
     require_canary(session, settings=settings)
     return HealthBody(status="ready")
+
+
+@router.get("/llms.txt", include_in_schema=False)
+def get_llms(request: Request) -> Response:
+    """The API in brief, for language models (llmstxt.org)."""
+    return Response(llms_text().format(base=base_address(request)), media_type="text/markdown")
 
 
 def _require_own_node(request: Request, session: Session, settings: ServiceSettings) -> None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 
+from app.api.answers.run_answer import RunAnswer, run_answer
+from app.api.answers.waiting import Prefer, WaitingRoute
 from app.api.bodies import PageBody, ReadBody, ReadingBody, RunRequestBody
 from app.api.correction_body import CorrectionBody
-from app.api.runs import Key
+from app.api.runs import ENDED_RUN, Key
 from app.errors import InputError
 from app.http.access import CanRead, CanSubmit, token_of
-from app.http.checked_route import CheckedRoute
 from app.http.problems import BODY, LOCATION, problem_responses
 from app.http.state import SessionDep, SettingsDep
 from app.http.submitter import CanCorrect
@@ -21,12 +22,11 @@ from app.runs.lookup.matrix import Matrix, matrix
 from app.runs.lookup.reports import ReportDetails, ReportSummary, list_reports, report_details
 from app.runs.maintenance.correct_claim import correct_claim
 from app.runs.run_object.assemble import report_part
-from app.runs.run_object.document import RunDocument
 from app.runs.submission.relaunch import relaunch
 from app.runs.submission.report_intake import read_bounded
 from app.search.fields import FIELDS
 
-router = APIRouter(tags=["reports"], route_class=CheckedRoute)
+router = APIRouter(tags=["reports"], route_class=WaitingRoute)
 EXAMPLE = "verdict:reproduced device:cuda toolchain:torch>=2.11 -exception:RuntimeError logdet"
 SEARCH = (
     "Terms that must all match. A `-` before a term excludes it. Words are searched in titles, texts,"
@@ -98,19 +98,21 @@ def put_claim(
     "/reports/{report_id}/runs",
     operation_id="run_report",
     status_code=202,
-    response_model=RunDocument,
-    responses={202: LOCATION, **problem_responses(401, 404, 409, *BODY)},
+    response_model=RunAnswer,
+    responses={200: ENDED_RUN, 202: LOCATION, **problem_responses(401, 404, 409, *BODY)},
 )
 def post_report_run(
     *,
     report_id: str,
     body: RunRequestBody,
+    request: Request,
     response: Response,
     session: SessionDep,
     settings: SettingsDep,
     may: CanSubmit,
     idempotency_key: Key = None,
-) -> RunDocument:
+    _prefer: Prefer = None,
+) -> RunAnswer:
     """Start a new run of a stored report."""
     document = relaunch(
         session,
@@ -121,4 +123,4 @@ def post_report_run(
         idempotency_key=idempotency_key,
     )
     response.headers["Location"] = f"/api/v1/runs/{document.id}"
-    return document
+    return run_answer(request, document)

@@ -61,7 +61,12 @@ def bisect(options: BisectOptions) -> int:
     )
     reading = read(source.text, form=source.form, claim=claim, limits=settings.read_limits)
     if options.server is None:
-        document = _bisect_here(reading, request, options)
+        try:
+            document = _bisect_here(reading, request, options)
+        except InputError as error:
+            if error.code == "nothing_claimed":
+                error.message += " Here that is --claim 'prints nan'."
+            raise
     else:
         submission = {source.decided_form: source.text, "claim": claim, "title": reading.title}
         document = bisect_on_server(submission, request, server=options.server, token=options.token)

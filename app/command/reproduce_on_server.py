@@ -16,7 +16,7 @@ from app.errors import SamehereError, UnavailableError
 from app.ids import new_id
 from app.runs.run_object.document import RunDocument
 
-_WITHDRAW_PATH = re.compile(r"/withdraw/[A-Za-z0-9_-]{1,100}")
+_WITHDRAW_PATH = re.compile(r"/withdraw/[A-Za-z0-9_-]{1,100}\Z")
 
 
 def plan_on_server(
@@ -47,8 +47,9 @@ def run_on_server(
         run_id = str(run.get("id", ""))
         progress.note(f"{client.url}/runs/{run_id}")
         link = run.get("withdraw_url")
-        if isinstance(link, str) and _WITHDRAW_PATH.fullmatch(link):
-            progress.note(f"Keep this link; it erases what you sent: {client.url}{link}")
+        # Only the end of the link is the server's word, so nothing else of it is shown.
+        if isinstance(link, str) and (path := _WITHDRAW_PATH.search(link)):
+            progress.note(f"Keep this link; it erases what you sent: {client.url}{path[0]}")
         try:
             for run in client.follow(run_id):
                 jobs = [job for job in run.get("jobs", []) if isinstance(job, dict)]

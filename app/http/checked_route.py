@@ -11,12 +11,15 @@ from fastapi.dependencies.models import Dependant
 from fastapi.responses import Response
 from fastapi.routing import APIRoute
 
+from app.errors import UnauthorisedError
 from app.http.access import check_scope, scope_of_dependency, token_of
+from app.http.answers import API
 from app.http.guards import SAFE, is_json
 from app.http.json_limits import JsonLimits, check_json
 from app.http.one_at_a_time import KEY_HEADER, take_turn
+from app.http.quotas import REQUESTS, SUBMISSIONS, quota_headers
 from app.http.state import state_of
-from app.runs.maintenance.tokens import Scope
+from app.runs.maintenance.tokens import Scope, Token
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -28,7 +31,7 @@ class CheckedRoute(APIRoute):
         """The handler of FastAPI, behind our checks."""
         answer = super().get_route_handler()
         if set(self.methods or ()) <= SAFE:
-            return answer
+            return _count_request(answer)
         scopes = list(_scopes(self.dependant))
         is_bundle = self.path_format.endswith("/bundles")
         takes_key = any(header.alias == KEY_HEADER for header in self.dependant.header_params)
@@ -36,16 +39,49 @@ class CheckedRoute(APIRoute):
         async def handle(request: Request) -> Response:
             token = None
             if scopes:
-                token = await to_thread.run_sync(check_scope, request, max(scopes, key=list(Scope).index))
+                token = await _check_token(request, max(scopes, key=list(Scope).index))
+            is_api = request.url.path.startswith(API)
+            acts = not is_api or max(scopes, key=list(Scope).index, default=Scope.READ) is not Scope.READ
+            names = [*([REQUESTS] if is_api else []), *([SUBMISSIONS] if acts else [])]
+            await state_of(request).quotas.spend(request, names, token=token_of(token))
             if is_json(request.headers.get("content-type", "")):
                 # The body is stored in the request, so it is read once.
                 body = await request.body()
                 await to_thread.run_sync(check_json, body, _limits(request, is_bundle=is_bundle))
             if takes_key:
                 await take_turn(request, token=token_of(token), route=self.path_format)
-            return await answer(request)
+            return _with_quotas(request, await answer(request))
 
         return handle
+
+
+def _count_request(answer: Handler) -> Handler:
+    """The handler of a request that changes nothing. A token is checked here, so that its quota counts."""
+
+    async def handle(request: Request) -> Response:
+        if not request.url.path.startswith(API):
+            return await answer(request)
+        token = None
+        if request.headers.get("Authorization"):
+            token = await _check_token(request, Scope.READ)
+        await state_of(request).quotas.spend(request, [REQUESTS], token=token_of(token))
+        return _with_quotas(request, await answer(request))
+
+    return handle
+
+
+async def _check_token(request: Request, scope: Scope) -> Token | None:
+    """The caller's token. A refused one counts for its address: tokens can't be tried without end."""
+    try:
+        return await to_thread.run_sync(check_scope, request, scope)
+    except UnauthorisedError:
+        await state_of(request).quotas.spend(request, [REQUESTS], token=None)
+        raise
+
+
+def _with_quotas(request: Request, response: Response) -> Response:
+    response.headers.update(quota_headers(request))
+    return response
 
 
 def _limits(request: Request, *, is_bundle: bool) -> JsonLimits:

@@ -21,6 +21,7 @@ from app.errors import (
     InputError,
     MediaTypeError,
     NotFoundError,
+    QuotaError,
     SamehereError,
     SetupError,
     SlowBodyError,
@@ -28,6 +29,7 @@ from app.errors import (
     UnauthorisedError,
     UnavailableError,
 )
+from app.http.quotas import quota_headers
 from app.http.request_log import template_of
 from app.http.state import state_of
 from app.storage.session import is_busy, is_unavailable
@@ -44,6 +46,7 @@ _STATUS: tuple[tuple[type[SamehereError], int], ...] = (
     (NotFoundError, 404),
     (SlowBodyError, 408),
     (MediaTypeError, 415),
+    (QuotaError, 429),
     (ConflictError, 409),
     (UnauthorisedError, 401),
     (ForbiddenError, 403),
@@ -116,8 +119,10 @@ def _description(status: int) -> dict[str, Any]:
         }
     }
     description: dict[str, Any] = {"description": HTTPStatus(status).phrase, "content": content}
-    if status == 503:
-        description["headers"] = {"Retry-After": {"description": "seconds", "schema": {"type": "integer"}}}
+    if status in {429, 503}:
+        description["headers"] = {
+            "Retry-After": {"description": "seconds to wait", "schema": {"type": "integer"}}
+        }
     if status == 401:
         description["headers"] = {"WWW-Authenticate": {"schema": {"type": "string"}}}
     return description
@@ -143,6 +148,7 @@ def describe(application: FastAPI) -> None:
                 if path.startswith("/api/"):
                     # An unknown query parameter.
                     operation["responses"].setdefault("422", {})
+                    operation["responses"].setdefault("429", _description(429))
                 if "422" in operation["responses"]:
                     operation["responses"]["422"] = _description(422)
                 if "security" in operation:
@@ -190,6 +196,9 @@ def respond(request: Request, error: Exception, *, page: Draw) -> Response:
         headers["Allow"] = ", ".join(_methods(request))
     if problem.status == 503:
         headers["Retry-After"] = str(RETRY_AFTER_SECONDS)
+    if isinstance(error, QuotaError):
+        headers["Retry-After"] = str(error.seconds)
+    headers |= quota_headers(request)
     if problem.status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     if is_rest(request.url.path):
@@ -303,6 +312,9 @@ _EXAMPLES = {
     404: problem_of(NotFoundError("There is no run with this id.")),
     409: problem_of(ConflictError("The run has finished.", code="run_finished")),
     413: problem_of(TooLargeError("The script is larger than 262144 bytes.", field="script")),
+    429: problem_of(
+        QuotaError("There were more than 120 submissions in a minute. Wait 7 seconds.", seconds=7)
+    ),
     415: problem_of(MediaTypeError("Send JSON with Content-Type: application/json.")),
     422: problem_of(
         InputError("Send exactly one of script and report.", code="script_or_report", field="script")

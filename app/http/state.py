@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Annotated, cast
+from dataclasses import dataclass, field
+from typing import Annotated, Any, cast
 
 from fastapi import Depends, Request
 from sqlalchemy import Engine
 from sqlalchemy.orm import Session, sessionmaker
 
+from app.http.announcements import Announcements
 from app.http.meters import Meters
+from app.http.quotas import Quotas
 from app.settings import ServiceSettings
 from app.storage.broker import Broker
 
@@ -24,6 +27,10 @@ class WebState:
     sessions: sessionmaker[Session]
     broker: Broker
     meters: Meters
+    announcements: Announcements
+    quotas: Quotas
+    # Reads of events that several listeners wait for.
+    shared_reads: dict[tuple[str, str, int], asyncio.Future[Any]] = field(default_factory=dict)
 
 
 def state_of(request: Request) -> WebState:

@@ -55,7 +55,8 @@ def main(arguments: list[str] | None = None) -> int:
         log_level="warning",
         access_log=False,
         server_header=False,
-        proxy_headers=False,
+        proxy_headers=bool(settings.proxies),
+        forwarded_allow_ips=list(settings.proxies),
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     uvicorn.Server(configuration).run(sockets=[socket.socket(fileno=fd)] if fd is not None else None)

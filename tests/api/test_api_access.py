@@ -12,7 +12,7 @@ from app.ids import new_id
 from app.runs.maintenance.tokens import Scope, create, revoke
 from app.settings import ServiceSettings
 
-PUBLIC = {"/healthz", "/readyz", "/metrics", "/static", "/api/v1/openapi.json"}
+PUBLIC = {"/llms.txt", "/healthz", "/readyz", "/metrics", "/static", "/api/v1/openapi.json"}
 READ = {
     ("GET", "/"),
     ("GET", "/reports"),
@@ -43,6 +43,7 @@ READ = {
     ("GET", "/api/v1/runs"),
     ("GET", "/api/v1/runs/{run_id}"),
     ("GET", "/api/v1/runs/{run_id}/events"),
+    ("GET", "/api/v1/events"),
     ("GET", "/api/v1/runs/{run_id}/bundle"),
     ("GET", "/api/v1/attempts/{attempt_id}"),
     ("GET", "/api/v1/comparisons/{comparison_id}"),
@@ -158,6 +159,9 @@ def status(web: Web, method: str, path: str, headers: dict[str, str]) -> int:
         correction = {"claim": "prints 3", "reason": "x", "stance": "e1 actual"}
         body = {"data": correction} if method == "POST" else {"json": {"claim": "prints 3"}}
     query = {"id": new_id()} if path.startswith("/compare") else {}
+    if path == "/api/v1/events":
+        # The stream of all events would never end.
+        query = {"since": "x"}
     return web.client.request(
         method, address, headers=headers, params=query, follow_redirects=False, **body
     ).status_code

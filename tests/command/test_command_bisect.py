@@ -179,7 +179,7 @@ def test_over_threads(home: Path) -> None:
     [
         (("--over", "seed"), "no order"),
         (("--over", "scipy"), "toolchain add scipy-VERSION"),
-        (("--over", "numpy", "--from", "new"), "--from must be a version"),
+        (("--over", "numpy", "--from", "new"), "from must be a version"),
         (("--over", "numpy", "--from", "2.2", "--to", "2.0"), "2.2 comes after 2.0: swap"),
         (("--over", "threads", "--from", "4", "--to", "2"), "4 comes after 2: swap"),
         (("--over", "cpu-isa", "--from", "native", "--to", "avx2"), "native comes after avx2: swap"),

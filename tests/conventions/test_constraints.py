@@ -81,6 +81,6 @@ def test_make_and_the_images_use_it() -> None:
     installs = [line for line in make.splitlines() if line.startswith("\t$(PIP)") and "--upgrade" not in line]
     docker = [line for line in (ROOT / "Dockerfile").read_text().splitlines() if "pip install" in line]
     ours = [line for line in installs if line.strip() != "$(PIP) uv"]
-    assert len(ours) == 3
+    assert len(ours) == 4
     assert len(docker) == 2
     assert all("--constraint constraints.txt" in line for line in (*ours, *docker))

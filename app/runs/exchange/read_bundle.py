@@ -112,8 +112,8 @@ def read_bundle(data: bytes, *, limits: BundleLimits, signed: bool = False) -> B
     raw = _bundle_in(_object(data)) if signed else _object(data)
     if raw.get("format") != FORMAT:
         raise _bundle_error(
-            "This is no bundle. Make one with `samehere reproduce FILE --bundle OUT` or"
-            " `samehere export RUN`.",
+            "This is no bundle. One is the answer to `GET /api/v1/runs/ID/bundle`, or the file of"
+            " `samehere reproduce FILE --bundle OUT` or `samehere export RUN`.",
             "not_a_bundle",
         )
     if type(raw.get("version")) is not int or raw["version"] != VERSION:

@@ -5,12 +5,14 @@ The broker only announces that there are new ones.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import Literal, cast, get_args
+from typing import Literal, NamedTuple, Self, cast, get_args
 
 from sqlalchemy.orm import Session
 
 from app.clock import now
+from app.errors import InputError
 from app.runs.rows.by_id import get_run
 from app.states import OPEN_STATES
 from app.storage.models import EventRow, RunRow
@@ -91,3 +93,74 @@ def is_over(session: Session, run_id: str) -> bool:
     """Whether a run has had its last event, or does not exist."""
     run = queries.run_of(session, run_id)
     return run is None or run.state not in OPEN_STATES
+
+
+# Events of all runs have one order, for a stream that can be resumed. Transactions are committed in any
+# order, so a reader would pass over a number from a sequence. Here the order is that of the transactions, and
+# a reader sees only events of transactions before which none is under way: nothing comes later that belongs
+# before what was read.
+MOST_EVENTS = 500
+_PLACE = re.compile(r"([0-9]{1,18})-([A-Za-z0-9]{1,40})-([0-9]{1,9})")
+
+
+class Place(NamedTuple):
+    """The place of an event among those of all runs: its transaction, its run, its number there."""
+
+    transaction: int
+    run_id: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.transaction}-{self.run_id}-{self.number}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """A place that we wrote."""
+        transaction, run_id, number = text.split("-")
+        return cls(int(transaction), run_id, int(number))
+
+
+# Before every event.
+START = Place(0, "0", 0)
+
+
+def place_of(text: str) -> Place:
+    """The place that a caller names. Raises InputError."""
+    match = _PLACE.fullmatch(text)
+    if match is None:
+        raise InputError(
+            "since is the `id` of an event of this stream, or 0 for all events.",
+            code="bad_since",
+            field="since",
+        )
+    return Place.parse(text)
+
+
+def newest_place(session: Session) -> Place:
+    """A place behind every event that can be read now."""
+    return Place(max(queries.oldest_open_transaction(session) - 1, 0), "z", 0)
+
+
+def events_of_all(session: Session, last: Place) -> tuple[list[tuple[Place, Event]], bool]:
+    """The next events after a place, in order, and whether events are held back. No more than MOST_EVENTS.
+
+    They are held back while an earlier transaction is under way.
+
+    Raises InputError if the place is of another database, for example from before a backup was restored.
+    """
+    border = queries.oldest_open_transaction(session)
+    if last.transaction > border:
+        raise InputError(
+            "This place is of another history of this service. Leave since out, or send 0.",
+            code="unknown_place",
+            field="since",
+        )
+    rows = queries.events_of_all(session, after=last, before=border, limit=MOST_EVENTS)
+    events = [
+        (
+            Place(row.transaction, row.run_id, row.number),
+            Event(number=row.number, kind=cast("EventKind", row.kind), ids=row.ids),
+        )
+        for row in rows
+    ]
+    return events, not events and queries.is_any_held_back(session, border)

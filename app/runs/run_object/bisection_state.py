@@ -84,7 +84,7 @@ def subject_of(reading: Reading) -> Subject:
     if not can_be_bisected(claim):
         raise InputError(
             "The report claims nothing that one target alone can show."
-            " Say what is seen where it is wrong, as in: --claim 'prints nan'",
+            " Correct its claim: say what is seen where it is wrong, as in `prints nan`.",
             code="nothing_claimed",
             field="claim",
         )

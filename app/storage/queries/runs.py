@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Row, func, select
+from sqlalchemy import Row, func, literal, select, text, tuple_
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.elements import KeyedColumnElement
 
@@ -225,3 +225,33 @@ def events_after(session: Session, run_id: str, last: int, *, limit: int) -> Seq
         .limit(limit)
     )
     return session.scalars(query).all()
+
+
+_EVENT_ORDER = (EventRow.transaction, EventRow.run_id, EventRow.number)
+_OLDEST_OPEN = text("SELECT (pg_snapshot_xmin(pg_current_snapshot())::text)::bigint")
+
+
+def oldest_open_transaction(session: Session) -> int:
+    """The number of the oldest transaction that is under way and may write. All earlier ones have ended."""
+    return int(session.scalar(_OLDEST_OPEN) or 0)
+
+
+def events_of_all(
+    session: Session, *, after: tuple[int, str, int], before: int, limit: int
+) -> Sequence[EventRow]:
+    """The events behind a place and of transactions before `before`, in order."""
+    query = (
+        select(EventRow)
+        .where(EventRow.transaction < before, tuple_(*_EVENT_ORDER) > tuple_(*map(literal, after)))
+        .order_by(*_EVENT_ORDER)
+        .limit(limit)
+    )
+    return session.scalars(query).all()
+
+
+def is_any_held_back(session: Session, border: int) -> bool:
+    """Whether there are events of transactions from `border` on."""
+    query = select(func.count()).select_from(
+        select(EventRow.number).where(EventRow.transaction >= border).limit(1).subquery()
+    )
+    return bool(session.scalar(query))

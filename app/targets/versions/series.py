@@ -89,7 +89,7 @@ def make_series(
     if axis in SETTINGS:
         if toolchains:
             raise InputError(
-                f"A series over {axis} uses one toolchain: name it in --target.",
+                f"A series over {axis} uses one toolchain: name it in the target.",
                 code="bad_series",
                 field="toolchain",
             )
@@ -168,9 +168,7 @@ def _points_of_setting(
 
 def _numbers(begin: str, end: str) -> list[str]:
     if not (re.fullmatch(r"[0-9]{1,4}", begin) and re.fullmatch(r"[0-9]{1,4}", end)):
-        raise InputError(
-            "For threads, --from and --to must be whole numbers.", code="bad_series", field="from"
-        )
+        raise InputError("For threads, from and to must be whole numbers.", code="bad_series", field="from")
     if int(begin) > int(end):
         raise _wrong_order(begin, end)
     return [str(number) for number in range(int(begin), min(int(end), int(begin) + MOST_POINTS) + 1)]
@@ -219,7 +217,7 @@ def _points_of_versions(
         facts for name, facts in known.items() if (name in toolchains if toolchains else not facts.base)
     ]
     release = _release_of(axis)
-    lowest, highest = _bound(begin, "--from"), _bound(end, "--to")
+    lowest, highest = _bound(begin, "from"), _bound(end, "to")
     if lowest is not None and highest is not None and lowest > highest:
         raise _wrong_order(str(lowest), str(highest))
     by_release: dict[Version, list[ToolchainFacts]] = {}
@@ -236,7 +234,7 @@ def _points_of_versions(
         raise InputError(
             f"A bisection over {axis} needs toolchains with two or more versions of it. "
             f"The versions within these bounds: {there}. "
-            f"To add more: samehere toolchain add {_addition(axis)}",
+            f"To add one, on a node: samehere toolchain add {_addition(axis)}",
             code="bad_series",
             field="over",
         )
@@ -279,10 +277,10 @@ def _addition(axis: str) -> str:
     )
 
 
-def _bound(text: str | None, option: str) -> Version | None:
+def _bound(text: str | None, field: str) -> Version | None:
     version = parse_version(text)
     if text is not None and version is None:
-        raise InputError(f"{option} must be a version, such as 2.1.", code="bad_series", field=option)
+        raise InputError(f"{field} must be a version, such as 2.1.", code="bad_series", field=field)
     return version
 
 

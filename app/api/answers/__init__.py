@@ -1,0 +1,1 @@
+"""Answers with a run: with links, in brief, and after a wait."""

@@ -1,0 +1,1 @@
+"""The OpenAPI document: what each field, parameter, operation and event means."""

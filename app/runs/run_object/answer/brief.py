@@ -1,0 +1,143 @@
+"""A run in brief, for programs and models: the verdict, four sentences, the next step. Only our own words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from app.judging.judgement import Defect, Verdict
+from app.runs.run_object.document import RunDocument
+from app.states import OPEN_STATES, RunState
+
+# The whole answer in JSON, with its addresses, stays below 2 kB: so many bytes are for the rest.
+MOST_BYTES = 1_350
+# The sentences are cut to the first of these lengths, in bytes, with which all of it fits.
+_LENGTHS = (400, 300, 240, 200, 160, 120, 80)
+MOST_QUESTIONS = 4
+_CUT = " …"
+
+
+class Step(StrEnum):
+    """The next step for whoever acts on a run."""
+
+    WAIT = "wait"  # the run goes on
+    ASK = "ask"  # the report lacks something
+    BISECT = "bisect"  # find the version that broke it
+    EXPLAIN = "explain"  # find out whether it is a defect or rounding
+    COMPARE = "compare"  # something else happens
+    MORE_TARGETS = "more_targets"  # look at more targets before saying that it is gone
+    OTHER_MACHINE = "other_machine"  # what it needs is missing here
+    CLAIM = "claim"  # say what is claimed
+    RERUN = "rerun"  # it failed on our side
+    NOTHING = "nothing"  # the run was cancelled or withdrawn
+
+
+_STEPS: Mapping[Verdict, tuple[Step, str]] = {
+    Verdict.NEEDS_INFO: (Step.ASK, "Ask the reporter what `ask` asks, then submit the mended report."),
+    Verdict.REPRODUCED: (
+        Step.BISECT,
+        "Find the version that broke it: POST to bisections of the report.",
+    ),
+    Verdict.FLAKY: (Step.BISECT, "Find the version that broke it: POST to bisections of the report."),
+    Verdict.DIFFERENT: (Step.COMPARE, "Look at the run: something else happens than what is claimed."),
+    Verdict.NOT_REPRODUCED: (
+        Step.MORE_TARGETS,
+        "Before you close anything: add the reporter's hardware and versions as cells.",
+    ),
+    Verdict.CANNOT_SHOW: (
+        Step.OTHER_MACHINE,
+        "It needs hardware or packages that this service lacks.",
+    ),
+    Verdict.OBSERVED: (Step.CLAIM, "Say what is claimed: PUT a claim to the report; nothing is run again."),
+    Verdict.NO_RESULT: (Step.RERUN, "Rerun the failed cells: POST `{which: failed}` to rerun."),
+}
+_CAVEATS: Mapping[Verdict, str] = {
+    Verdict.NEEDS_INFO: "Nothing was run. This is no `not_reproduced`.",
+    Verdict.FLAKY: "It does not happen every time: a single run without it proves nothing.",
+    Verdict.DIFFERENT: "Something else happens than what is claimed. This is no `not_reproduced`.",
+    Verdict.NOT_REPRODUCED: "It was not seen on the targets that were tried; others were not tried.",
+    Verdict.CANNOT_SHOW: "It could not be tried here. This is no `not_reproduced`.",
+    Verdict.OBSERVED: "Nothing is claimed that can be checked. This is no `not_reproduced`.",
+    Verdict.NO_RESULT: "It failed on our side. This says nothing about the report.",
+}
+
+
+class NextStep(BaseModel):
+    """The next step: its name for programs, and a sentence."""
+
+    model_config = ConfigDict(frozen=True)
+
+    code: Step = Field(description="stable name of the step")
+    text: str = Field(description="the step in a sentence")
+
+
+class BriefPart(BaseModel):
+    """A run in brief. All of it is our own words: no text of the report, the script or its output."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str = Field(description="id of the run")
+    state: RunState = Field(description="`queued` and `running` are open")
+    verdict: Verdict | None = Field(description="the measured verdict; null until the run has finished")
+    overruled: Verdict | None = Field(description="the verdict of a maintainer; it counts. Null without one")
+    defect: Defect = Field(description="whether it is a defect")
+    what: str = Field(description="what happens, in a sentence")
+    where: str = Field(description="where it happens, in a sentence")
+    how_sure: str = Field(description="how sure that is: counts of attempts, with bounds")
+    whose: str = Field(description="to whom the behaviour belongs, in a sentence")
+    caveat: str = Field(description="what the verdict does not say; empty if there is nothing to add")
+    next: NextStep = Field(description="what to do next")
+    ask: list[str] = Field(description="questions to the reporter, in our own words; mostly empty")
+    contributed: bool = Field(description="true: run elsewhere; it decides nothing about the report")
+
+
+def brief_of(run: RunDocument) -> BriefPart:
+    """The run in brief."""
+    for most in _LENGTHS:
+        brief = _brief(run, most)
+        if len(brief.model_dump_json().encode()) <= MOST_BYTES:
+            break
+    return brief
+
+
+def _brief(run: RunDocument, most: int) -> BriefPart:
+    """The run in brief, each sentence with at most so many bytes."""
+    verdict = None if run.state in OPEN_STATES else run.verdict
+    step, text = _next_step(run, verdict)
+    return BriefPart(
+        id=run.id,
+        state=run.state,
+        verdict=verdict,
+        overruled=None if run.overruled is None else run.overruled.verdict,
+        defect=run.defect,
+        what=cut(run.answer.what, most),
+        where=cut(run.answer.where, most),
+        how_sure=cut(run.answer.how_sure, most),
+        whose=cut(run.answer.whose, most),
+        caveat="" if verdict is None else _CAVEATS.get(verdict, ""),
+        next=NextStep(code=step, text=text),
+        ask=[cut(question.text, most) for question in run.ask[:MOST_QUESTIONS]],
+        contributed=run.contributed is not None,
+    )
+
+
+def _next_step(run: RunDocument, verdict: Verdict | None) -> tuple[Step, str]:
+    if run.state in OPEN_STATES:
+        return Step.WAIT, "The run goes on: ask again with `Prefer: wait=30`, or follow its events."
+    if run.withdrawn_at is not None:
+        return Step.NOTHING, "The report was withdrawn."
+    if verdict is None:
+        return Step.NOTHING, "The run was cancelled. Run the report again if you need an answer."
+    if verdict is Verdict.REPRODUCED and run.defect is Defect.UNDECIDED and run.comparisons:
+        return Step.EXPLAIN, "Find out whether it is a defect or rounding: POST to explain of the report."
+    return _STEPS[verdict]
+
+
+def cut(text: str, most: int) -> str:
+    """A text that has at most so many bytes, cut between words."""
+    if len(text.encode()) <= most:
+        return text
+    start = text.encode()[: most - len(_CUT.encode())].decode(errors="ignore")
+    return f"{start.rpartition(' ')[0] or start}{_CUT}"
