@@ -44,6 +44,16 @@ COMMANDS: dict[str, list[str]] = {
     "export": [NO_ID, "-o", "bundle.json", "SERVER"],
     "import": ["no-bundle.json", "SERVER"],
     "import-issues": ["no-issues.json", "SERVER"],
+    "gate": [NO_ID, "SERVER"],
+    "workflow-summary": ["no-run.json"],
+    "mcp": ["SERVER"],
+    "webhook add": ["https://bot.example/news", "SERVER"],
+    "webhook list": ["SERVER"],
+    "webhook log": [NO_ID, "SERVER"],
+    "webhook ping": [NO_ID, "SERVER"],
+    "webhook resend": [NO_ID, NO_ID, "SERVER"],
+    "webhook rotate": [NO_ID, "SERVER"],
+    "webhook remove": [NO_ID, "SERVER"],
     "serve": ["--help"],
     "judge-again": ["--all"],
     "read-again": ["--all", "--preview"],
@@ -60,7 +70,11 @@ COMMANDS: dict[str, list[str]] = {
     "doctor": ["--json"],
 }
 # Statuses other than 0, since the folder has no such run, toolchain or file.
-FAILING = {"restore": 2, "cancel": 2, "rerun": 2, "add-cell": 2, "export": 2, "token revoke": 2}
+FAILING = {
+    **dict.fromkeys(("restore", "cancel", "rerun", "add-cell", "export", "token revoke"), 2),
+    **dict.fromkeys([f"webhook {name}" for name in ("log", "ping", "resend", "rotate", "remove")], 2),
+    **{"workflow-summary": 2, "gate": 5},
+}
 
 
 def commands(group: click.Command | None = None, *before: str) -> Iterator[str]:
@@ -112,6 +126,7 @@ def run_there(
         command,
         cwd=folder.path,
         env={**environment, VARIABLE: "0"},
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         timeout=200,

@@ -154,7 +154,15 @@ def test_only_our_own_tasks_can_be_named(stage: Stage) -> None:
 
     service = build(stage.settings)
     assert set(service.celery.tasks) == {
-        *("app.from_node", "app.dispatch", "app.recover", "app.rerun", "app.canary", "app.alive")
+        *(
+            "app.from_node",
+            "app.dispatch",
+            "app.recover",
+            "app.rerun",
+            "app.canary",
+            "app.webhooks",
+            "app.alive",
+        )
     }
     assert service.celery.conf.accept_content == ["json"]
     assert not service.celery.conf.worker_enable_remote_control
