@@ -73,7 +73,8 @@ COMMANDS: dict[str, list[str]] = {
 FAILING = {
     **dict.fromkeys(("restore", "cancel", "rerun", "add-cell", "export", "token revoke"), 2),
     **dict.fromkeys([f"webhook {name}" for name in ("log", "ping", "resend", "rotate", "remove")], 2),
-    **{"workflow-summary": 2, "gate": 5},
+    "workflow-summary": 2,
+    "gate": 5,
 }
 
 
