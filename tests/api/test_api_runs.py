@@ -38,7 +38,10 @@ def test_a_submission_is_answered_with_the_run_as_planned(web: Web) -> None:
     assert (run.state, run.verdict, len(run.jobs)) == ("queued", None, 1)
     assert [attempt.state for attempt in run.jobs[0].attempts] == ["queued"] * 3
     link = answer.json()["withdraw_url"]
-    assert {**web.client.get(answer.headers["location"]).json(), "withdraw_url": link} == answer.json()
+    after = web.client.get(answer.headers["location"]).json()
+    # An attempt waits from the moment on at which it is stored.
+    assert [job.pop("progress")["stage"] for job in after["jobs"]] == ["queued"]
+    assert {**after, "withdraw_url": link} == answer.json()
 
 
 def test_the_run_object_has_every_field_of_the_contract(web: Web) -> None:

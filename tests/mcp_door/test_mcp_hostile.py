@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import anyio
 import pytest
 from api.web_client import BASE, Web, serving
+from event_loop import run_in_thread
 from stage import Stage, result
 
 from app.ids import new_id
@@ -93,7 +93,7 @@ def ask(web: Web, name: str, **arguments: Any) -> Answer:
         async with rest_within(web.application, base=BASE, headers={}, caller=("127.0.0.1", 1)) as rest:
             return await call(name, arguments, rest, most_bytes=LIMIT)
 
-    return anyio.run(main)
+    return run_in_thread(main)
 
 
 def test_read_report(web: Web) -> None:
@@ -150,7 +150,7 @@ def test_explain(web: Web, run: dict[str, Any]) -> None:
         stub = Stub(None, base=BASE)  # type: ignore[arg-type]  # nothing is sent
         return await call("explain", {"report": run["report"]["id"]}, stub, most_bytes=LIMIT)
 
-    answer = anyio.run(main)
+    answer = run_in_thread(main)
     assert_harmless(answer)
     assert answer.result is not None
     assert answer.result.model_dump()["cause"] is None
@@ -170,7 +170,7 @@ def test_a_result_fits(web: Web, run: dict[str, Any], most_bytes: int) -> None:
         async with rest_within(web.application, base=BASE, headers={}, caller=("127.0.0.1", 1)) as rest:
             return await call("get_run", {"run": run["id"]}, rest, most_bytes=most_bytes)
 
-    answer = anyio.run(main)
+    answer = run_in_thread(main)
     assert answer.result is not None
     assert sum(len(text.encode()) for text in answer.texts) <= most_bytes
     assert answer.result.shortened is (most_bytes == 4096)

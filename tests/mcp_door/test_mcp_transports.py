@@ -9,9 +9,10 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
-import anyio
+import anyio.to_thread
 import httpx2
 import pytest
+from event_loop import run_in_thread
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult
@@ -54,7 +55,7 @@ def run(server: Any, steps: Callable[[Client], Awaitable[None]], **options: Any)
         async with Client(server, **options) as client:
             await steps(client)
 
-    anyio.run(main)
+    run_in_thread(main)
 
 
 def words(result: CallToolResult) -> str:
@@ -170,7 +171,7 @@ def test_a_token_has_the_scopes_that_it_has_over_rest(shared_web: Web) -> None:
         ):
             await steps(client)
 
-    anyio.run(main)
+    run_in_thread(main)
     answer = httpx2.post(over_http(shared_web), json={}, headers={"Authorization": "Bearer wrong"})
     assert (answer.status_code, answer.json()["code"]) == (401, "unauthorised")
     assert httpx2.get(over_http(shared_web)).status_code == 405

@@ -52,6 +52,7 @@ DELETES = {
     "app/storage/queries/reports/withdrawals.py": "comparisons of a withdrawn report",
     "app/storage/queries/run_documents.py": "run objects that are assembled again from their attempts",
     "app/storage/queries/webhooks.py": "webhooks that their owner removes, and deliveries that have ended",
+    "app/storage/queries/tokens.py": "sign-ins that ended",
     "app/storage/tallies.py": "counters that their sum replaces",
 }
 

@@ -24,7 +24,7 @@ from app.web.views.runs import label_of
 # More results than these are a heat map, and so many versions are drawn in it.
 MANY, MOST_VERSIONS = 20, 40
 # A heat map with more bytes is only on a page of its own.
-MOST_BYTES = 6_000
+MOST_BYTES = 2_500
 # The most machines whose rates are drawn.
 MOST_WITH_RATES = 3
 

@@ -14,7 +14,7 @@ from app.web.views.environments import environment_views
 from app.web.views.markdown_copy import run_markdown
 from app.web.views.wording import cause_test_words
 
-MOST_ENVIRONMENTS = 8
+MOST_ENVIRONMENTS = 4
 
 
 def state_words(run: RunDocument) -> str:

@@ -24,8 +24,8 @@ from worker.contract import AttemptKind, CardState, Gpu, ToolchainFacts
 
 # The limits of a run's page. The rest is on its next pages and on the pages of its cells.
 MOST_CELLS = 40
-MOST_COMPARED = 6
-MOST_PRINTED = 6
+MOST_COMPARED = 5
+MOST_PRINTED = 5
 MOST_FACTS = 80
 # The rows of the table of attempts, the links in one row, and the links in all rows.
 MOST_GROUPS, MOST_LINKS_A_GROUP, MOST_LINKS = 20, 20, 80
