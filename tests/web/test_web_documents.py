@@ -4,6 +4,8 @@ page is heavy.
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from held_values import showing
 from hostile_web import Hostile
@@ -80,7 +82,7 @@ def test_what_is_cut_is_one_link_away(web: Web) -> None:
         answer = web.client.get(path)
         assert len(answer.content) < HEAVIEST
         assert list(faults(answer.text)) == []
-        assert "1 800 more lines are not shown" in answer.text
+        assert re.search(r"1 [89]\d\d more lines are not shown", answer.text)
         assert f'href="/reports/{report_id}/scripts/1"' in answer.text
     assert web.client.get(f"/reports/{report_id}/scripts/1").text == script
     whole = web.client.get(f"/reports/{report_id}/text")
