@@ -91,6 +91,26 @@ def test_what_does_not_stand_in_its_lines_is_dropped(one: dict[str, Any], refusa
     assert reading.claim == read(REPORT).claim
 
 
+@pytest.mark.parametrize(
+    ("text", "line", "stands"),
+    [
+        ("5", "it is 0.5", False),
+        ("0", "it is 0.5", False),
+        ("5", "it is -5", False),
+        ("5", "-5", False),
+        ("-5", "it is -5", True),
+        ("5", "it is 5.", True),
+        ("5", "x=5, not 6", True),
+        ("5", "3-5", True),
+        ("0.5", "it is 0.5", True),
+        ("ValueError", "MyValueError", False),
+    ],
+)
+def test_no_text_cuts_a_number_or_a_word(text: str, line: str, *, stands: bool) -> None:
+    one = {"kind": "value", "stance": "actual", "first": 1, "text": text}
+    assert bool(believe(answer_of(one), line, "").readings) is stands
+
+
 def test_a_place_counts_as_far_as_its_lines_state_it() -> None:
     where = {"package": "numpy", "range": ">=1.2", "device": "cuda", "os": "windows"}
     text = "On my old laptop with numpy 1.2"

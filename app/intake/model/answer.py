@@ -15,13 +15,10 @@ from app.intake.claim.claim_text import crash_check, cut
 from app.intake.claim.claims import Check, CheckKind, Claim, Role, Where
 from app.intake.model.prompt import Answer, AnswerReading, Item, ItemWhere, lines_of
 from app.intake.snippets.output_marks import without_common_sign
-from app.intake.words.vocabulary import TYPE
+from app.intake.words.vocabulary import TYPE, is_number
 
 MOST_ANSWER = 200_000
 _ROLES = {"actual": Role.BUG, "expected": Role.EXPECTED}
-_NUMBER = re.compile(
-    r"[+-]?(?:\d[\d_]{0,80}\.?\d{0,80}|\.\d{1,80}|nan|inf)(?:e[+-]?\d{1,5})?j?", re.IGNORECASE
-)
 _ERROR = re.compile(
     rf"(?:[A-Za-z_]\w{{0,80}}\.){{0,8}}(?P<type>{TYPE})(?::[ \t]{{0,8}}(?P<message>\S.*))?", re.DOTALL
 )
@@ -29,6 +26,9 @@ _ONLY_TYPE = re.compile(TYPE)
 _STATUS = re.compile(r"\d{1,3}")
 _PROMPT = re.compile(r"^(?:>>>|\.\.\.|In \[\d{1,6}\]:|>)[ \t]?")
 _FENCE = re.compile(r"^(?:`{3,20}|~{3,20})")
+# A word goes on, a fraction goes on, or a sign belongs to the number.
+_INSIDE_BEFORE = re.compile(r"(?:\w\w|\.\d|(?:^|[^\w)\]])[+-]\d)$")
+_INSIDE_AFTER = re.compile(r"\w\w|\d\.\d")
 _PACKAGE = re.compile(r"[A-Za-z0-9._-]{1,40}")
 _DEVICES = {"cpu", "cuda", "mps", "xpu", "tpu", "npu", "hip"}
 _SYSTEMS = {"linux", "windows", "darwin", "macos"}
@@ -132,12 +132,13 @@ def _stands_in(text: str, span: Sequence[str]) -> bool:
 
 
 def _is_part(part: str, line: str) -> bool:
+    """Whether a line holds a text without cutting a word or a number: `0.5` and `-5` do not hold `5`."""
     start = line.find(part)
     while start >= 0:
-        before, after = line[:start][-1:], line[start + len(part) :][:1]
-        inside_before = (before.isalnum() or before == "_") and (part[0].isalnum() or part[0] == "_")
-        inside_after = (after.isalnum() or after == "_") and (part[-1].isalnum() or part[-1] == "_")
-        if not inside_before and not inside_after:
+        end = start + len(part)
+        cut_before = _INSIDE_BEFORE.search(line[max(0, start - 2) : start] + part[0])
+        cut_after = _INSIDE_AFTER.match(part[-1] + line[end : end + 2])
+        if not cut_before and not cut_after:
             return True
         start = line.find(part, start + 1)
     return False
@@ -155,8 +156,7 @@ def _output(text: str, words: str) -> Check:
 
 
 def _value(text: str, words: str) -> Check:
-    is_number = _NUMBER.fullmatch(text) is not None
-    return Check(text=words, kind=CheckKind.VALUE, number=text) if is_number else _output(text, words)
+    return Check(text=words, kind=CheckKind.VALUE, number=text) if is_number(text) else _output(text, words)
 
 
 def _exception(text: str, words: str) -> Check:
