@@ -26,8 +26,6 @@ SHADOW_BYTES = 256 << 20
 SHADOW_SECONDS = 20.0
 REFERENCE, MOVED, ROUNDED = 0, (1, 2), (3, 4)
 COPIES = 5
-# Operations between two removals of what the script has freed.
-SWEEP_AFTER = 64
 MOST_RESTARTS = 10
 REAL = {torch.complex64: torch.float32, torch.complex128: torch.float64}
 WIDE = {
@@ -153,7 +151,7 @@ class Shadow:
         self.restarts, self.restart_count, self.free_choices = [], 0, 0
         self.decisions, self.undefined = [], []
         self.stopped = None
-        self.bytes = self.since_sweep = 0
+        self.bytes = 0
         self.seconds = 0.0
         self.generators = {}
 
@@ -211,7 +209,6 @@ class Shadow:
 
     def sweep(self):
         """Remove storages that the script has freed."""
-        self.since_sweep = 0
         for key in [key for key, entry in self.table.items() if entry.origin.expired()]:
             del self.table[key]
         self.bytes = sum(entry.bytes() for entry in self.table.values())
