@@ -92,14 +92,17 @@ class Finding(BaseModel):
 
 
 class RateInterval(BaseModel):
-    """Confidence interval for the true rate, from independent attempts on one machine."""
+    """Confidence interval for the true rate, from independent attempts on one machine.
+
+    It holds whenever the attempts end, also if their results decide when.
+    """
 
     model_config = ConfigDict(frozen=True)
 
     low: float
     high: float
     level: float = 0.95
-    method: str = "clopper-pearson"
+    method: str = "confidence-sequence"
 
 
 class FacetJudgement(BaseModel):

@@ -25,7 +25,7 @@ def rows_of(strip: Strip) -> list[Mark]:
 
 
 def rates_picture(strip: Strip) -> Markup:
-    """The rates of one machine, oldest version first. The 95 % intervals are those of Clopper and Pearson."""
+    """The rates of one machine, oldest version first. The 95 % intervals hold whenever one stops."""
     rows = rows_of(strip)
     height = _ROW * len(rows) + 22
     body = [_grid_lines(height)]

@@ -28,7 +28,7 @@ def absence_words(jobs: Sequence[JobPart]) -> str:
 
 
 def _seen_words(jobs: Sequence[JobPart]) -> str:
-    """`3 of 3 attempts (rate at least 29 %)`; cells with another count than all are named one by one."""
+    """`3 of 3 attempts (rate at least 27 %)`; cells with another count than all are named one by one."""
     if jobs and all(job.matched == job.of for job in jobs):
         count = sum(job.of for job in jobs)
         lows = [interval.low for job in jobs if (interval := _interval(job)) is not None]
