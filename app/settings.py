@@ -128,6 +128,12 @@ class ServiceSettings(DoorSettings):
     reader_seconds: float = Field(
         default=20.0, gt=0, le=120, description="a model that answers later is not waited for"
     )
+    reader_at_once: int = Field(
+        default=2,
+        ge=1,
+        le=64,
+        description="how many reports one process sends to the model at once; rules alone read the others",
+    )
     reader_characters: int = Field(
         default=60_000, ge=1_000, description="a longer report is not sent to the model"
     )

@@ -12,7 +12,7 @@ from sqlalchemy import update
 from app.clock import now
 from app.runs.lookup.gate import addresses_of
 from app.runs.maintenance.tokens import Scope
-from app.storage.models import ReportRow
+from app.storage.models import ReportRow, RunRow
 
 ISSUE = "https://github.com/numpy/numpy/issues/7"
 FIXED = {"1.26.4": True, "2.0.0": False}
@@ -101,6 +101,24 @@ def test_an_older_text_that_still_happens_counts_and_a_duplicate_does_not(
     )
     give_address(web, fixed_report, overruled=None, withdrawn_at=now())
     assert ask(web, fixed_report)[0]["reason"] == "withdrawn"
+
+
+def test_nobody_closes_what_somebody_else_reported(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stranger sends a newer report of the same issue, with a script of which the bug is gone."""
+    monkeypatch.setattr("app.runs.lookup.gate.MOST_REPORTS", 1)
+    say_hello(web.stage, *FIXED)
+    report = send(web.stage, "2.0.0", script=f"{SCRIPT}# other\n")
+    finish(web.stage, {"2.0.0": False})
+    give_address(web, report)
+    newer = send(web.stage, *FIXED)
+    finish(web.stage, FIXED)
+    give_address(web, newer)
+    # The newest text of one sender decides.
+    assert ask(web, ISSUE)[0]["may_close"]
+    with web.stage.session() as session:
+        session.execute(update(RunRow).where(RunRow.report_id == newer).values(submitter="a stranger"))
+    [item] = ask(web, ISSUE)
+    assert (item["answer"], item["may_close"], item["report"]) == ("not_shown", False, report)
 
 
 def test_a_hostile_report_puts_no_word_into_the_answer(web: Web) -> None:

@@ -198,9 +198,13 @@ def test_an_older_report_that_still_happens_keeps_the_issue_open() -> None:
     fixed = judge_gate(GateFacts(rows=(row(cell("2.0.0", R), cell("2.1.0", N)),)))
     still = judge_gate(GateFacts(rows=(row(cell("2.1.0", R)),)))
     unknown = judge_gate(GateFacts())
-    assert strictest([fixed, still]) == 1
-    assert strictest([fixed, unknown]) == 0
-    assert strictest([unknown, fixed]) == 0
+    assert strictest([fixed, still], ["a", "a"]) == 1
+    assert strictest([fixed, unknown], ["a", "a"]) == 0
+    assert strictest([unknown, fixed], ["a", "a"]) == 0
+    # Somebody else's report that is not known to be fixed keeps the issue open, whoever came last.
+    assert strictest([fixed, unknown], ["b", "a"]) == 1
+    assert strictest([fixed, fixed, unknown], [None, "a", "a"]) == 0
+    assert strictest([fixed, fixed, still], ["b", "b", None]) == 2
 
 
 def test_many_names_are_cut() -> None:

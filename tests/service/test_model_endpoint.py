@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -16,8 +18,10 @@ import structlog
 from running_web import web_of
 from stage import Stage
 
+from app.bounded.callers import Caller, current_caller
 from app.errors import SetupError
 from app.runs.submission.model_reader import ask_model
+from app.runs.submission.report_intake import read_bounded
 from app.settings import ServiceSettings
 
 REPORT = """# sum
@@ -101,8 +105,9 @@ def test_it_is_asked_once_with_the_report_as_data(endpoint: Endpoint, tmp_path: 
         (200, b'{"choices": []}'),
         (200, b'{"choices": [{"message": {}}]}'),
         (200, b"[" * 2_000_000),
+        (200, b"[" * 900_000),
     ],
-    ids=["error", "redirect", "no_json", "no_choice", "no_text", "endless"],
+    ids=["error", "redirect", "no_json", "no_choice", "no_text", "endless", "deep"],
 )
 def test_nonsense_is_no_answer(endpoint: Endpoint, status: int, body: bytes) -> None:
     endpoint.status, endpoint.body = status, lambda: body
@@ -115,6 +120,60 @@ def test_a_slow_model_is_not_waited_for(endpoint: Endpoint) -> None:
     endpoint.body = lambda: b"{}" if released.wait(60) else b""
     assert ask_model(REPORT, title="", settings=settings_for(endpoint, reader_seconds=0.2)) is None
     released.set()
+
+
+def test_an_endpoint_that_drips_its_headers_is_not_waited_for() -> None:
+    """Each line comes in time, but all of them take longer than there is time."""
+    body = json.dumps({"choices": [{"message": {"content": ANSWER}}]}).encode()
+
+    def drip(connection: socket.socket) -> None:
+        with connection, suppress(OSError):
+            connection.sendall(b"HTTP/1.1 200 OK\r\n")
+            for _ in range(20):
+                time.sleep(0.1)
+                connection.sendall(b"a: b\r\n")
+            connection.sendall(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+            connection.shutdown(socket.SHUT_WR)
+            while connection.recv(65536):
+                pass
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=lambda: drip(server.accept()[0]), daemon=True)
+        thread.start()
+        settings = ServiceSettings(
+            reader_url=f"http://127.0.0.1:{server.getsockname()[1]}/v1", reader_seconds=0.5
+        )
+        assert ask_model(REPORT, title="", settings=settings) is None
+        thread.join()
+
+
+def test_a_busy_model_is_not_waited_for(endpoint: Endpoint) -> None:
+    began, released = threading.Event(), threading.Event()
+
+    def wait() -> bytes:
+        began.set()
+        released.wait(60)
+        return b"{}"
+
+    endpoint.body = wait
+    settings = settings_for(endpoint, reader_at_once=1)
+    first = threading.Thread(target=ask_model, args=(REPORT,), kwargs={"title": "", "settings": settings})
+    first.start()
+    assert began.wait(60)
+    assert ask_model(f"{REPORT}another", title="", settings=settings) is None
+    released.set()
+    first.join()
+    assert len(endpoint.requests) == 1
+
+
+def test_only_who_may_submit_makes_the_service_ask(endpoint: Endpoint) -> None:
+    open_to_all = settings_for(endpoint, anonymous_scopes=("read", "submit"))
+    read_only = settings_for(endpoint, anonymous_scopes=("read",))
+    for settings, is_stranger, asked in ((read_only, True, 0), (open_to_all, True, 1), (read_only, False, 1)):
+        token = current_caller.set(Caller("192.0.2.1", is_stranger=is_stranger))
+        read_bounded(REPORT, form="report", claim=None, title="", settings=settings)
+        current_caller.reset(token)
+        assert len(endpoint.requests) == asked
 
 
 def test_a_long_report_is_not_sent(endpoint: Endpoint) -> None:

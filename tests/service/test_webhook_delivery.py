@@ -251,6 +251,35 @@ def test_the_receiver_says_when_to_come_again(stage: Stage, receiver: Receiver) 
     )
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        "Mon, 01 Jan 99999999999999999999 00:00:00 GMT",
+        "Mon, 01 Jan 2024 00:00:00 +99999999999999",
+        "Mon, 01 Jan 2024 00:00:00 -9999",
+        "9" * 5000,
+        "nonsense",
+    ],
+)
+def test_a_wait_that_cannot_be_read_counts_as_none(stage: Stage, receiver: Receiver, value: str) -> None:
+    webhook = subscribe(stage, receiver.url)
+    enqueue(stage, webhook)
+    receiver.reply = lambda _arrival: Reply(status=500, headers={"Retry-After": value})
+    assert deliver_all(stage) == 1
+    assert [each.status for each in log_of(stage, webhook)[0].tries] == [500]
+
+
+def test_a_receiver_that_takes_each_event_slowly_lets_others_have_their_turn(
+    stage: Stage, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deliver, "TURN_SECONDS", 0.0)
+    webhook = subscribe(stage, receiver.url)
+    enqueue(stage, webhook, 3)
+    assert deliver_due(stage.factory, settings=private(stage)) == 1
+    assert deliver_all(stage) == 2
+    assert {each.state for each in log_of(stage, webhook)} == {"delivered"}
+
+
 def test_waits_double_up_to_the_longest() -> None:
     settings = ServiceSettings()
     waits = [wait_seconds(tries, retry_after=None, settings=settings) for tries in range(100)]

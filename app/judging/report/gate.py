@@ -142,12 +142,18 @@ def judge_gate(facts: GateFacts) -> GateJudgement:
     return _never_seen(facts)
 
 
-def strictest(judgements: Sequence[GateJudgement]) -> int:
+def strictest(judgements: Sequence[GateJudgement], senders: Sequence[str | None]) -> int:
     """Which judgement counts for an issue with several reports, given newest first; its place.
 
-    The newest text of an issue decides, but an older one that still happens keeps the issue open.
+    `senders` says who sent each. The newest text of a sender decides for that sender, but an older one that
+    still happens keeps the issue open. So does the newest one of every other sender that may not be closed:
+    nobody closes what somebody else reported.
     """
-    return next((place for place, one in enumerate(judgements) if one.answer is GateAnswer.STILL_HAPPENS), 0)
+    still = [place for place, one in enumerate(judgements) if one.answer is GateAnswer.STILL_HAPPENS]
+    if still:
+        return still[0]
+    newest = {sender: place for place, sender in reversed(list(enumerate(senders)))}
+    return min((place for place in newest.values() if not judgements[place].may_close), default=0)
 
 
 def _of_maintainer(facts: GateFacts, verdict: Verdict) -> GateJudgement:

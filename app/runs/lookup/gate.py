@@ -46,8 +46,10 @@ from worker.contract.text import storable_text
 from worker.contract.versions import parse_release
 
 MOST_CHARACTERS = 2000
-# An issue rarely has more reports than these: each edit of its text makes one.
+# One submitter rarely has more reports of an issue than these: each edit of its text makes one.
 MOST_REPORTS = 5
+# A report, and the id of the token that submitted it.
+Sent = tuple[ReportRow, str | None]
 _SHORT = re.compile(r"([A-Za-z0-9][\w.-]{0,99}/[\w.-]{1,100})#(\d{1,10})")
 _OF_API = re.compile(r"/repos(/[^/]+/[^/]+/(?:issues|pulls)/\d+)")
 _CONCLUSIVE = frozenset(Verdict) - INCONCLUSIVE
@@ -103,10 +105,14 @@ def gate(session: Session, issues: Sequence[str], *, most: int) -> list[GateItem
         _item(
             session,
             issue,
-            [by_id[issue]]
+            [(by_id[issue], None)]
             if issue in by_id
             else list(
-                {row.id: row for each in addresses[issue] for row in by_address.get(each, ())}.values()
+                {
+                    row.id: (row, sender)
+                    for each in addresses[issue]
+                    for row, sender in by_address.get(each, ())
+                }.values()
             ),
             known=known,
         )
@@ -151,26 +157,27 @@ def addresses_of(issue: str) -> list[str]:
     return list(dict.fromkeys(storable_text(each) for each in (text, *plain)))
 
 
-def _reports_by_address(session: Session, addresses: Collection[str]) -> dict[str, list[ReportRow]]:
-    """The newest reports of each address, newest first. Duplicates and withdrawn ones come last."""
-    reports: dict[str, list[ReportRow]] = {}
-    for row in queries.reports_at(session, addresses, each=MOST_REPORTS):
-        reports.setdefault(row.source_url or "", []).append(row)
+def _reports_by_address(session: Session, addresses: Collection[str]) -> dict[str, list[Sent]]:
+    """The newest reports of each address and submitter, newest first."""
+    reports: dict[str, list[Sent]] = {}
+    for row, sender in queries.reports_at(session, addresses, each=MOST_REPORTS):
+        reports.setdefault(row.source_url or "", []).append((row, sender))
     return reports
 
 
-def _item(
-    session: Session, issue: str, rows: Sequence[ReportRow], *, known: Sequence[ToolchainFacts]
-) -> GateItem:
+def _item(session: Session, issue: str, sent: Sequence[Sent], *, known: Sequence[ToolchainFacts]) -> GateItem:
     today = now().date()
-    ordered = sorted(rows, key=lambda row: row.id, reverse=True)
-    current = [row for row in ordered if row.duplicate_of is None and row.withdrawn_at is None] or ordered
+    ordered = sorted(sent, key=lambda each: each[0].id, reverse=True)
+    current = [
+        (row, sender) for row, sender in ordered if row.duplicate_of is None and row.withdrawn_at is None
+    ] or ordered
     if not current:
         judgement = GateJudgement(answer=GateAnswer.UNKNOWN, reason=GateReason.NO_REPORT)
         return _part(issue, judgement, None, words=gate_words(judgement, today=today))
-    judgements = [judge_gate(_facts(session, row, known=known)) for row in current[:MOST_REPORTS]]
-    place = strictest(judgements)
-    return _part(issue, judgements[place], current[place], words=gate_words(judgements[place], today=today))
+    judgements = [judge_gate(_facts(session, row, known=known)) for row, _ in current]
+    place = strictest(judgements, [sender for _, sender in current])
+    row, judgement = current[place][0], judgements[place]
+    return _part(issue, judgement, row, words=gate_words(judgement, today=today))
 
 
 def _part(issue: str, judgement: GateJudgement, row: ReportRow | None, *, words: str) -> GateItem:

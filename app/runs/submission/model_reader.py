@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-import httpx2
+import httpcore2
 import structlog
 
 from app.cache import SizedCache
+from app.deadline import Deadline, DeadlineBackend
 from app.errors import SetupError
 from app.intake.model.prompt import PROMPT_VERSION, messages, schema
 from app.settings import ServiceSettings
@@ -18,6 +21,12 @@ from app.settings import ServiceSettings
 log = structlog.get_logger(__name__)
 _MOST_BYTES = 1024 * 1024
 _ANSWERS: SizedCache[str] = SizedCache(8 * 1024 * 1024)
+_FAULTS = (
+    httpcore2.NetworkError,
+    httpcore2.TimeoutException,
+    httpcore2.ProtocolError,
+    httpcore2.UnsupportedProtocol,
+)
 
 
 def ask_model(text: str, *, title: str, settings: ServiceSettings) -> str | None:
@@ -32,11 +41,39 @@ def ask_model(text: str, *, title: str, settings: ServiceSettings) -> str | None
         return None
     key = _digest(settings.reader_url, settings.reader_model, title, text)
     answer = _ANSWERS.find(key)
-    if answer is None:
+    if answer is not None:
+        return answer
+    with _asking.place(settings.reader_at_once) as is_free:
+        if not is_free:
+            log.info("model_not_asked", reason="busy")
+            return None
         answer = _ask(text, title, settings)
-        if answer is not None:
-            _ANSWERS.store(key, answer, len(answer.encode(errors="replace")))
+    if answer is not None:
+        _ANSWERS.store(key, answer, len(answer.encode(errors="replace")))
     return answer
+
+
+class _Asking:
+    """The requests under way. Each holds a thread, and perhaps a connection to the database."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._count = 0
+
+    @contextmanager
+    def place(self, most: int) -> Iterator[bool]:
+        """Whether there is room for one more request. Nobody waits for it."""
+        with self._lock:
+            is_free = self._count < most
+            self._count += is_free
+        try:
+            yield is_free
+        finally:
+            with self._lock:
+                self._count -= is_free
+
+
+_asking = _Asking()
 
 
 def _digest(*parts: str) -> str:
@@ -55,18 +92,24 @@ def _ask(text: str, title: str, settings: ServiceSettings) -> str | None:
             "json_schema": {"name": "readings", "schema": schema()},
         },
     }
+    headers = _headers(settings) | {"Content-Type": "application/json", "Accept-Encoding": "identity"}
+    deadline = Deadline()
+    deadline.start(settings.reader_seconds)
     try:
         with (
-            httpx2.Client(timeout=settings.reader_seconds, follow_redirects=False) as client,
-            client.stream(
-                "POST", str(settings.reader_url), json=body, headers=_headers(settings)
+            httpcore2.ConnectionPool(network_backend=DeadlineBackend(deadline)) as pool,
+            pool.stream(
+                "POST",
+                str(settings.reader_url),
+                headers=[*headers.items()],
+                content=json.dumps(body).encode(),
             ) as response,
         ):
-            if response.status_code != 200:
-                log.warning("model_reader_failed", reason="status", status=response.status_code)
+            if response.status != 200:
+                log.warning("model_reader_failed", reason="status", status=response.status)
                 return None
-            return _content(_read(response, time.monotonic() + settings.reader_seconds))
-    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
+            return _content(_read(response))
+    except (*_FAULTS, ValueError, RecursionError) as error:
         # The text of an error may hold the address with a secret in it.
         log.warning("model_reader_failed", reason=type(error).__name__)
         return None
@@ -85,13 +128,13 @@ def _headers(settings: ServiceSettings) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"}
 
 
-def _read(response: httpx2.Response, end: float) -> bytes:
-    """The body. Raises ValueError if it is too long or comes too slowly; `end` is in monotonic seconds."""
+def _read(response: httpcore2.Response) -> bytes:
+    """The body. Raises ValueError if it is too long."""
     data = bytearray()
-    for chunk in response.iter_bytes():
+    for chunk in response.iter_stream():
         data += chunk
-        if len(data) > _MOST_BYTES or time.monotonic() > end:
-            raise ValueError("the answer is too long or too slow")
+        if len(data) > _MOST_BYTES:
+            raise ValueError("the answer is too long")
     return bytes(data)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import structlog
 from sqlalchemy.orm import Session
 
+from app.bounded.callers import current_caller
 from app.bounded.calls import OverLimitError, call_within_limits
 from app.clock import now
 from app.errors import InputError
@@ -82,6 +83,8 @@ def read_bounded(
     )
     if settings.reader_url is None or claim is not None or not may_ask_model(reading):
         return reading
+    if not _may_submit(settings):
+        return reading
     answer = ask_model(text_for_model(text), title=title, settings=settings)
     if answer is None:
         return reading
@@ -90,6 +93,15 @@ def read_bounded(
     except InputError as error:
         log.warning("model_answer_refused", reason=error.message)
         return reading
+
+
+def _may_submit(settings: ServiceSettings) -> bool:
+    """Whether the present caller may submit: an answer of a model costs the operator money."""
+    caller = current_caller.get()
+    if caller is None or not caller.is_stranger:
+        return True
+    scopes = settings.anonymous_scopes
+    return settings.listens_on_loopback if scopes is None else "submit" in scopes
 
 
 def _within_limits(function: Callable[..., Reading], *values: Any, **options: Any) -> Reading:

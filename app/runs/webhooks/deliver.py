@@ -7,6 +7,7 @@ webhook runs out and the event is sent again under the same id: each arrives at 
 from __future__ import annotations
 
 import secrets
+import time
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -22,8 +23,10 @@ from app.storage.queries import webhooks as queries
 
 log = structlog.get_logger(__name__)
 
-# Events that a sender sends to one webhook before others get their turn.
+# Events that a sender sends to one webhook before others get their turn, and the seconds after which it
+# begins no further one: a receiver that takes each event slowly would hold a sender for long.
 AT_ONCE = 50
+TURN_SECONDS = 20.0
 # Beyond the deadline of a request: for the resolution of a name, and for the database.
 HOLD_SECONDS = 90.0
 # A wait is longer or shorter by up to this part of it, so that receivers are not hit by all at once.
@@ -55,7 +58,7 @@ def deliver_due(factory: sessionmaker[Session], *, settings: ServiceSettings) ->
         batch = _take(session, settings=settings)
     if batch is None:
         return 0
-    tried = 0
+    tried, end = 0, time.monotonic() + TURN_SECONDS
     with Post(seconds=settings.webhook_seconds, private=settings.webhook_private) as post:
         for event in batch.events:
             moment = now()
@@ -63,7 +66,7 @@ def deliver_due(factory: sessionmaker[Session], *, settings: ServiceSettings) ->
             tried += 1
             with factory.begin() as session:
                 goes_on = _store(session, batch, event, outcome, moment=moment, settings=settings)
-            if not goes_on:
+            if not goes_on or time.monotonic() > end:
                 break
     with factory.begin() as session:
         _release(session, batch.webhook_id)

@@ -13,12 +13,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import httpcore2
 
 from app.clock import now
+from app.deadline import Deadline, DeadlineBackend
 from app.runs.webhooks.address import PrivateAddressError, UnknownNameError, checked_addresses
 
 # More of an answer is not read: the connection is closed instead.
@@ -64,8 +66,8 @@ class Post:
 
     def __init__(self, *, seconds: float, private: bool) -> None:
         self._seconds = seconds
-        self._deadline = _Deadline()
-        backend = _CheckedBackend(self._deadline, private=private)
+        self._deadline = Deadline()
+        backend = DeadlineBackend(self._deadline, partial(checked_addresses, private=private))
         self._pool = httpcore2.ConnectionPool(max_connections=1, retries=0, network_backend=backend)
 
     def __enter__(self) -> Self:
@@ -138,79 +140,5 @@ def _retry_after(headers: Iterable[tuple[bytes, bytes]]) -> float | None:
     try:
         moment: datetime = parsedate_to_datetime(value)
         return max(0.0, (moment - now()).total_seconds())
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
-
-
-class _Deadline:
-    """One moment for all parts of a request."""
-
-    def __init__(self) -> None:
-        self._end = 0.0
-
-    def start(self, seconds: float) -> None:
-        """Begin a request."""
-        self._end = time.monotonic() + seconds
-
-    def left(self) -> float:
-        """The seconds that are left. Raises ReadTimeout if there are none."""
-        left = self._end - time.monotonic()
-        if left <= 0:
-            raise httpcore2.ReadTimeout("the deadline is over")
-        return left
-
-
-class _CheckedBackend(httpcore2.NetworkBackend):
-    """Connects to addresses that were checked. TLS and the header `Host` keep the name."""
-
-    def __init__(self, deadline: _Deadline, *, private: bool) -> None:
-        self._deadline, self._private = deadline, private
-        self._backend = httpcore2.SyncBackend()
-
-    def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,  # noqa: ARG002  # the deadline counts
-        local_address: str | None = None,  # noqa: ARG002  # never given
-        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
-    ) -> httpcore2.NetworkStream:
-        problem: Exception = PrivateAddressError(host)
-        for address in checked_addresses(host, port, private=self._private):
-            try:
-                stream = self._backend.connect_tcp(
-                    address, port, timeout=self._deadline.left(), socket_options=socket_options
-                )
-            except httpcore2.ConnectError as error:
-                problem = error
-            else:
-                return _Stream(stream, self._deadline)
-        raise problem
-
-
-class _Stream(httpcore2.NetworkStream):
-    """A stream whose every step ends at the deadline, however slowly the other side drips."""
-
-    def __init__(self, stream: httpcore2.NetworkStream, deadline: _Deadline) -> None:
-        self._stream, self._deadline = stream, deadline
-
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002  # as above
-        return self._stream.read(max_bytes, self._deadline.left())
-
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002  # as above
-        self._stream.write(buffer, self._deadline.left())
-
-    def close(self) -> None:
-        self._stream.close()
-
-    def start_tls(
-        self,
-        ssl_context: ssl.SSLContext,
-        server_hostname: str | None = None,
-        timeout: float | None = None,  # noqa: ARG002  # as above
-    ) -> httpcore2.NetworkStream:
-        inner = self._stream.start_tls(ssl_context, server_hostname, self._deadline.left())
-        return _Stream(inner, self._deadline)
-
-    def get_extra_info(self, info: str) -> Any:
-        return self._stream.get_extra_info(info)

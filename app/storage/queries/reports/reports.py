@@ -26,20 +26,36 @@ def reports_by_id(session: Session, report_ids: Collection[str]) -> Sequence[Rep
     return session.scalars(select(ReportRow).where(ReportRow.id.in_(report_ids))).all()
 
 
-def reports_at(session: Session, addresses: Collection[str], *, each: int) -> Sequence[ReportRow]:
-    """The newest reports of each of these addresses, newest first; at most `each` of one address."""
-    place = (
-        func.row_number().over(partition_by=ReportRow.source_url, order_by=ReportRow.id.desc()).label("place")
+def reports_at(
+    session: Session, addresses: Collection[str], *, each: int
+) -> Sequence[tuple[ReportRow, str | None]]:
+    """The newest reports of each of these addresses with their submitters, newest first.
+
+    At most `each` of one submitter at one address: nobody pushes the reports of others out of sight.
+    """
+    submitter = (
+        select(RunRow.submitter)
+        .where(RunRow.report_id == ReportRow.id)
+        .order_by(RunRow.id)
+        .limit(1)
+        .scalar_subquery()
     )
-    ranked = (
-        select(ReportRow.id, place)
+    at_address = (
+        select(ReportRow.id, ReportRow.source_url, submitter.label("submitter"))
         .where(ReportRow.source_url.in_(addresses), ReportRow.is_canary.is_(False))
         .subquery()
     )
-    newest = select(ranked.c.id).where(ranked.c.place <= each)
-    return session.scalars(
-        select(ReportRow).where(ReportRow.id.in_(newest)).order_by(ReportRow.id.desc())
-    ).all()
+    place = func.row_number().over(
+        partition_by=(at_address.c.source_url, at_address.c.submitter), order_by=at_address.c.id.desc()
+    )
+    ranked = select(at_address.c.id, at_address.c.submitter, place.label("place")).subquery()
+    rows = session.execute(
+        select(ReportRow, ranked.c.submitter)
+        .join(ranked, ranked.c.id == ReportRow.id)
+        .where(ranked.c.place <= each)
+        .order_by(ReportRow.id.desc())
+    )
+    return [(row, sender) for row, sender in rows]
 
 
 def runs_of_report(session: Session, report_id: str) -> Sequence[RunRow]:
