@@ -18,6 +18,7 @@ from app.http.guards import SAFE, is_json
 from app.http.json_limits import JsonLimits, check_json
 from app.http.one_at_a_time import KEY_HEADER, take_turn
 from app.http.quotas import REQUESTS, SUBMISSIONS, quota_headers
+from app.http.request_log import WITHIN
 from app.http.state import state_of
 from app.runs.maintenance.tokens import Scope, Token
 
@@ -39,10 +40,10 @@ class CheckedRoute(APIRoute):
         async def handle(request: Request) -> Response:
             token = None
             if scopes:
-                token = await _check_token(request, max(scopes, key=list(Scope).index))
+                token = await check_token(request, max(scopes, key=list(Scope).index))
             is_api = request.url.path.startswith(API)
             acts = not is_api or max(scopes, key=list(Scope).index, default=Scope.READ) is not Scope.READ
-            names = [*([REQUESTS] if is_api else []), *([SUBMISSIONS] if acts else [])]
+            names = [*(_of_requests(request) if is_api else []), *([SUBMISSIONS] if acts else [])]
             await state_of(request).quotas.spend(request, names, token=token_of(token))
             if is_json(request.headers.get("content-type", "")):
                 # The body is stored in the request, so it is read once.
@@ -63,14 +64,19 @@ def _count_request(answer: Handler) -> Handler:
             return await answer(request)
         token = None
         if request.headers.get("Authorization"):
-            token = await _check_token(request, Scope.READ)
-        await state_of(request).quotas.spend(request, [REQUESTS], token=token_of(token))
+            token = await check_token(request, Scope.READ)
+        await state_of(request).quotas.spend(request, _of_requests(request), token=token_of(token))
         return _with_quotas(request, await answer(request))
 
     return handle
 
 
-async def _check_token(request: Request, scope: Scope) -> Token | None:
+def _of_requests(request: Request) -> list[str]:
+    """The quota of requests, unless this one belongs to another request, which was counted."""
+    return [] if request.scope.get(WITHIN) else [REQUESTS]
+
+
+async def check_token(request: Request, scope: Scope) -> Token | None:
     """The caller's token. A refused one counts for its address: tokens can't be tried without end."""
     try:
         return await to_thread.run_sync(check_scope, request, scope)

@@ -23,6 +23,8 @@ REQUEST_ID = "X-Request-ID"
 # The keys of the template and of the id in the ASGI scope.
 TEMPLATE = "samehere.template"
 ID = "samehere.request_id"
+# True in the scope of a request that our own code sends while it answers another one. That one is counted.
+WITHIN = "samehere.within"
 NO_TEMPLATE = "none"
 STATIC_TEMPLATE = "/static/{path}"
 # Shown as the status of a request whose client left before the answer.
@@ -89,5 +91,9 @@ class RequestLog:
             finally:
                 current_meters.reset(token)
                 seconds = time.perf_counter() - began
-                self._meters.note_request(method=method, route=template, status=status, seconds=seconds)
-                log.info("request", method=method, route=template, status=status, seconds=round(seconds, 4))
+                fields = {"method": method, "route": template, "status": status}
+                if scope.get(WITHIN):
+                    log.debug("request_within", **fields, seconds=round(seconds, 4))
+                else:
+                    self._meters.note_request(**fields, seconds=seconds)
+                    log.info("request", **fields, seconds=round(seconds, 4))

@@ -12,6 +12,7 @@ from app.targets.target import Target
 
 MOST_TEXT = 1024 * 1024
 MOST_WAIT_SECONDS = 30
+CLAIM_RESOURCE = "samehere://claim"
 Id = Annotated[str, Field(pattern=r"^[0-7][0-9a-hjkmnp-tv-z]{25}$", description="an id of 26 characters")]
 
 
@@ -54,29 +55,39 @@ class TextArguments(Arguments):
         return {name: value for name, value in data.items() if value not in (None, "", [])}
 
 
+# The form of a claim is long, so a resource describes it.
+ClaimArgument = Annotated[
+    ClaimForm | str | None, WithJsonSchema({"type": ["object", "string", "null"], "default": None})
+]
+
+
 class ReadArguments(TextArguments):
     """A text to read."""
 
-    # The form of a claim is long, so only `submit` describes it to a model.
-    claim: Annotated[
-        ClaimForm | str | None, WithJsonSchema({"type": ["object", "string", "null"], "default": None})
-    ] = Field(default=None, description="the claim, as for `submit`, instead of the report's own")
+    claim: ClaimArgument = Field(
+        default=None, description="the claim, as for `submit`, instead of the report's own"
+    )
 
 
 class SubmitArguments(TextArguments):
     """A text to run, and where."""
 
-    claim: ClaimForm | str | None = Field(
+    claim: ClaimArgument = Field(
         default=None,
-        description="what is said to happen. Best as data, an object with `checks`, such as"
-        ' {"checks": [{"kind": "exception", "type": "RuntimeError", "message": "boom"}]}: it is judged as it'
-        " stands. Words are read by rules. Without it, the claim is read from the report",
+        description="what is said to happen. Best as data, which is judged as it stands: an object with"
+        ' `checks`, such as {"checks": [{"kind": "exception", "type": "RuntimeError", "message": "boom"}]},'
+        ' {"kind": "value", "number": "86", "label": "sum"} or {"kind": "output", "lines": ["nan"]}.'
+        " Other kinds: crash, hang, differs, varies, slower, exit_status, no_error, out_of_memory; an `at` of"
+        ' {"script": 1} says where. `read_report` answers a claim in this form, and the resource'
+        f" {CLAIM_RESOURCE} has its schema. Words are read by rules. Without it, the claim is read from the"
+        " report",
     )
 
     preset: str | None = Field(
         default=None,
         max_length=100,
-        description="a named set of targets, such as `quick` (the newest version), `versions` or `cpu-isa`",
+        description="a named set of targets, such as `quick` (the newest version), `version` (all of them) or"
+        " `cpu-isa`",
     )
     targets: list[Target] | None = Field(
         default=None, max_length=50, description="targets by name, instead of a preset"

@@ -13,8 +13,8 @@ _OPEN_VERDICTS = {
         " reporter can give. Ask for it; see `ask`."
     ),
     Verdict.CANNOT_SHOW: (
-        "This is no `not_reproduced`: the script never reached the point of the claim here, because the"
-        " machines lack something. It says nothing for or against the report."
+        "This is no `not_reproduced`: the script never reached the point of the claim here, see the"
+        " reason. It says nothing for or against the report."
     ),
     Verdict.NO_RESULT: (
         "This is no `not_reproduced`: nothing that counts could be recorded, which is a fault of the service."

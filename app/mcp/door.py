@@ -17,9 +17,12 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.errors import NotFoundError
-from app.http.access import check_scope
+from app.http.access import token_of
+from app.http.checked_route import check_token
 from app.http.json_limits import JsonLimits, check_json
+from app.http.quotas import REQUESTS
 from app.http.request_log import ID, REQUEST_ID
+from app.http.state import state_of
 from app.runs.maintenance.tokens import Scope as TokenScope
 from app.settings import ServiceSettings
 
@@ -63,7 +66,8 @@ class McpDoor:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request: first the token, then the size and form of its JSON, then the SDK."""
         request = Request(scope, receive)
-        await to_thread.run_sync(check_scope, request, TokenScope.READ)
+        token = await check_token(request, TokenScope.READ)
+        await state_of(request).quotas.spend(request, [REQUESTS], token=token_of(token))
         body = await request.body()
         await to_thread.run_sync(check_json, body, self._limits())
         manager = await self._running_manager()

@@ -10,6 +10,7 @@ from typing import Any
 import httpx2
 from anyio import to_thread
 
+from app.http.request_log import WITHIN
 from app.visible_text import visible
 
 SECONDS = 60.0
@@ -85,8 +86,15 @@ async def rest_over_network(url: str, *, token: str | None) -> AsyncIterator[Res
 async def rest_within(
     application: Any, *, base: str, headers: Mapping[str, str], caller: tuple[str, int]
 ) -> AsyncIterator[Rest]:
-    """REST of the application in this process. `caller` is the address that it sees."""
-    transport = httpx2.ASGITransport(app=application, client=caller, raise_app_exceptions=False)
+    """REST of the application in this process. `caller` is the address that it sees.
+
+    Its requests belong to the one that is answered, so they are neither logged nor counted as requests.
+    """
+
+    async def within(scope: Any, receive: Any, send: Any) -> None:
+        await application({**scope, WITHIN: True}, receive, send)
+
+    transport = httpx2.ASGITransport(app=within, client=caller, raise_app_exceptions=False)
     async with httpx2.AsyncClient(transport=transport, headers=dict(headers), timeout=SECONDS) as client:
         yield Rest(client, base=base)
 

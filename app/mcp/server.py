@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
 
-from app.mcp.schemas import input_schema, output_schema
+from app.mcp.schemas import input_schema, output_schema, resources
 from app.mcp.tools import INSTRUCTIONS, TOOLS, call
 
 if TYPE_CHECKING:
     from mcp.server import Server, ServerRequestContext
-    from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams
+    from mcp_types import (
+        CallToolRequestParams,
+        CallToolResult,
+        ListResourcesResult,
+        ListToolsResult,
+        PaginatedRequestParams,
+        ReadResourceRequestParams,
+        ReadResourceResult,
+    )
 
     from app.mcp.rest import Rest
+
+_SCHEMA = "application/schema+json"
 
 
 def make_server(
@@ -53,6 +63,7 @@ def make_server(
             is_error=answer.result is None,
         )
 
+    list_resources, read_resource = _resources()
     return Server(
         "samehere",
         version=version,
@@ -60,4 +71,44 @@ def make_server(
         instructions=INSTRUCTIONS,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_read_resource=read_resource,
     )
+
+
+def _resources() -> tuple[
+    Callable[[ServerRequestContext[Any], PaginatedRequestParams | None], Awaitable[ListResourcesResult]],
+    Callable[[ServerRequestContext[Any], ReadResourceRequestParams], Awaitable[ReadResourceResult]],
+]:
+    """How resources are listed and read."""
+    from mcp import MCPError
+    from mcp_types import (
+        INVALID_PARAMS,
+        ListResourcesResult,
+        ReadResourceResult,
+        Resource,
+        TextResourceContents,
+    )
+
+    known = resources()
+
+    async def list_resources(
+        _context: ServerRequestContext[Any], _params: PaginatedRequestParams | None
+    ) -> ListResourcesResult:
+        return ListResourcesResult(
+            resources=[
+                Resource(name=uri.rpartition("/")[2], uri=uri, description=words, mime_type=_SCHEMA)
+                for uri, (words, _) in known.items()
+            ]
+        )
+
+    async def read_resource(
+        _context: ServerRequestContext[Any], params: ReadResourceRequestParams
+    ) -> ReadResourceResult:
+        found = known.get(str(params.uri))
+        if found is None:
+            raise MCPError(INVALID_PARAMS, f"There is no such resource. There are {', '.join(known)}.")
+        content = TextResourceContents(uri=params.uri, mime_type=_SCHEMA, text=found[1])
+        return ReadResourceResult(contents=[content])
+
+    return list_resources, read_resource

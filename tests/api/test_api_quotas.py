@@ -108,3 +108,21 @@ def test_callers_on_this_machine_have_no_quota(small: ServiceSettings) -> None:
         local = TestClient(web.application, base_url="http://localhost", client=("127.0.0.1", 1))
         answers = [local.get("/api/v1/runs") for _ in range(7)]
         assert {answer.status_code for answer in answers} == {200}
+
+
+def test_a_call_of_a_tool_is_one_request(small: ServiceSettings) -> None:
+    """The requests that a tool sends belong to it. A wrong token counts there as well."""
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "search", "arguments": {}}}
+    accept = {"Accept": "application/json, text/event-stream"}
+    with serving(small) as web:
+        answers = [web.client.post("/mcp", json=call, headers=accept) for _ in range(7)]
+        assert [answer.status_code for answer in answers] == [200] * 6 + [429]
+        assert not answers[5].json()["result"].get("isError")
+        assert answers[6].json()["code"] == "too_many_requests"
+        counted = web.client.get("/metrics").text
+        assert 'route="/mcp"' in counted
+        assert 'route="/api/v1/reports"' not in counted
+    with serving(small) as web:
+        wrong = {**accept, "Authorization": "Bearer wrong"}
+        statuses = [web.client.post("/mcp", json=call, headers=wrong).status_code for _ in range(7)]
+        assert 429 in statuses

@@ -94,6 +94,17 @@ def run(*jobs: JobPart, model: str = "AMD EPYC 9B14", **fields: Any) -> RunDocum
 REGRESSED = (cell("2.4.0", SEEN, 3, 3), cell("2.3.5", GONE, 0, 5))
 
 
+def test_a_script_that_uses_another_package_beside_numpy_is_about_both() -> None:
+    needs = [Need(kind=NeedKind.PACKAGE, name=name) for name in ("numpy", "scikit-learn")]
+    document = run(cell("2.4.0", SEEN, 3, 3))
+    script = SCRIPT.model_copy(update={"needs": needs})
+    environments = {"2.4.0": {**document.environments["2.4.0"], "package.scikit-learn": "1.9.1"}}
+    document = document.model_copy(
+        update={"report": ReportPart(scripts=[script]), "environments": environments}
+    )
+    assert answer_of(document).where == "Seen on AMD EPYC 9B14 with scikit-learn 1.9.1 and numpy 2.4.0."
+
+
 def test_a_regression_is_what_happened() -> None:
     answer = answer_of(run(*REGRESSED))
     assert answer.what == "Regressed in numpy 2.4.0, fine in 2.3.5."
@@ -216,7 +227,7 @@ def test_a_recorded_run_has_its_place_and_its_owner(name: str, where: str, owner
 
 def test_what_ran_on_some_target_is_not_what_could_not_be_run() -> None:
     lacking = RunDocument.model_validate(recording("two_gpus.cuda"))
-    assert answer_of(lacking).what == "We could not test it: something that it needs is missing here."
+    assert answer_of(lacking).what == f"We could not test it. {lacking.jobs[0].reason.detail}"
     ran = lacking.jobs[0].model_copy(update={"verdict": Verdict.OBSERVED})
     both = lacking.model_copy(update={"jobs": [*lacking.jobs, ran]})
     assert answer_of(both).what == "The script ran. The report claims nothing that can be checked."

@@ -8,10 +8,20 @@ import pytest
 
 from app.api.answers.run_answer import brief_answer
 from app.intake.reading import Ask
+from app.judging.check import reach
 from app.judging.judgement import Defect, Verdict
 from app.runs.run_object.answer.brief import Step, brief_of, cut
 from app.runs.run_object.answer.part import AnswerPart
-from app.runs.run_object.document import ComparisonPart, ReportPart, RunDocument, ScriptPart
+from app.runs.run_object.answer.sentences import answer_of
+from app.runs.run_object.document import (
+    ComparisonPart,
+    JobPart,
+    ReportPart,
+    RunDocument,
+    ScriptPart,
+    TargetPart,
+)
+from worker.contract import Reason
 
 NOW = datetime(2026, 11, 29, tzinfo=UTC)
 BASE = "https://samehere.some-project.example.org/evidence"
@@ -45,6 +55,28 @@ def test_an_undecided_difference_is_explained_first() -> None:
     assert brief_of(undecided).next.code is Step.EXPLAIN
     decided = undecided.model_copy(update={"defect": Defect.YES})
     assert brief_of(decided).next.code is Step.BISECT
+
+
+@pytest.mark.parametrize(
+    ("reason", "step"),
+    [
+        (reach.NO_GPU, Step.OTHER_MACHINE),
+        (reach.TIME_LIMIT, Step.RERUN),
+        (reach.MEMORY_LIMIT, Step.RERUN),
+        (reach.MISSING_FILE, Step.ASK),
+        (reach.TOO_FEW_ATTEMPTS, Step.RERUN),
+        (reach.ABSOLUTE_TIME, Step.NOTHING),
+    ],
+)
+def test_what_hinders_a_claim_is_named_and_decides_the_step(reason: Reason, step: Step) -> None:
+    """A script that was stopped at the time limit needs no other hardware."""
+    target = TargetPart(device="cpu", gpus=0, toolchain="t", settings={})
+    job = JobPart(
+        id="j", script="s", target=target, state="judged", verdict=Verdict.CANNOT_SHOW, reason=reason
+    )
+    hindered = run(Verdict.CANNOT_SHOW, jobs=[job])
+    assert answer_of(hindered).what == f"We could not test it. {reason.detail}"
+    assert brief_of(hindered).next.code is step
 
 
 def test_a_withdrawn_run_asks_for_nothing() -> None:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import re
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from app.intake.typed.claim_form import ClaimForm
 from app.judging.judgement import Defect, Scope, Verdict
+from app.mcp.arguments import CLAIM_RESOURCE, SubmitArguments
 from app.mcp.caveats import caveats_of
 from app.mcp.run_view import Size, run_view, word
-from app.mcp.schemas import input_schema, output_schema
+from app.mcp.schemas import RESULT_RESOURCES, input_schema, output_schema, resources
 from app.mcp.strangers_text import quote, quote_end
 from app.mcp.tools import TOOLS
 from app.runs.run_object.document import ContrastPart, JobPart, RunDocument, TargetPart
+from app.targets.planning.presets import PRESETS
 
 NOW = datetime(2026, 11, 29, tzinfo=UTC)
 
@@ -85,12 +90,36 @@ def test_quotes_are_cut_and_visible() -> None:
     assert word("Ignore all of this") is None
 
 
-def test_the_descriptions_fit_a_context() -> None:
+def test_the_descriptions_fit_a_small_context() -> None:
     size = sum(
-        len(str(input_schema(tool.arguments))) + len(str(output_schema(tool.result))) + len(tool.description)
+        len(json.dumps([tool.description, input_schema(tool.arguments), output_schema(tool.result)]))
         for tool in TOOLS
     )
-    assert size <= 60_000
+    assert size <= 12_000
     for tool in TOOLS:
         assert tool.description.endswith(".")
         assert input_schema(tool.arguments)["additionalProperties"] is False
+
+
+def test_a_description_names_only_what_exists() -> None:
+    """Every preset in back quotes, every kind of a check, and every example of a claim."""
+    fields = input_schema(SubmitArguments)["properties"]
+    assert set(re.findall(r"`([a-z-]+)`", fields["preset"]["description"])) <= set(PRESETS)
+    words = fields["claim"]["description"]
+    examples = [json.loads(f"{found}") for found in re.findall(r'\{"kind": [^}]*\}', words)]
+    assert ClaimForm.model_validate({"checks": examples})
+    others = re.search(r"Other kinds: ([a-z_, ]+);", words)
+    assert others is not None
+    kinds = {*others[1].split(", "), *(example["kind"] for example in examples)}
+    parts = json.loads(resources()[CLAIM_RESOURCE][1])["$defs"].values()
+    assert kinds == {
+        part["properties"]["kind"]["const"] for part in parts if "kind" in part.get("required", ())
+    }
+
+
+def test_a_whole_schema_is_a_resource() -> None:
+    found = resources()
+    assert set(found) == {CLAIM_RESOURCE, *(f"{RESULT_RESOURCES}{tool.name}" for tool in TOOLS)}
+    for tool in TOOLS:
+        whole = json.loads(found[f"{RESULT_RESOURCES}{tool.name}"][1])
+        assert set(whole["properties"]) == set(output_schema(tool.result)["properties"])

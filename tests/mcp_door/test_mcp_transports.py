@@ -13,7 +13,7 @@ import anyio.to_thread
 import httpx2
 import pytest
 from event_loop import run_in_thread
-from mcp import Client, StdioServerParameters
+from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult
 from numpy_versions import finish, say_hello
@@ -21,6 +21,8 @@ from running_web import Web, web_of
 from stage import Stage
 
 from app.command.service.client import Client as RestClient
+from app.mcp.arguments import CLAIM_RESOURCE
+from app.mcp.schemas import resources
 from app.mcp.strangers_text import NOTICE
 from app.mcp.tools import TOOLS
 from app.runs.maintenance.tokens import Scope, create
@@ -63,11 +65,22 @@ def words(result: CallToolResult) -> str:
     return str(result.content[0].text)  # type: ignore[union-attr]
 
 
+async def read_resources(client: Client) -> None:
+    """The whole schemas, and nothing else."""
+    uris = [str(resource.uri) for resource in (await client.list_resources()).resources]
+    assert uris == list(resources())
+    [claim_form] = (await client.read_resource(CLAIM_RESOURCE)).contents
+    assert "exit_status" in claim_form.text  # type: ignore[union-attr]
+    with pytest.raises(MCPError, match="no such resource"):
+        await client.read_resource("file:///etc/passwd")
+
+
 async def use_all(client: Client, web: Web) -> None:
     """Read, submit, run, look, compare, search, ask: the way of an agent."""
     assert client.instructions is not None
     assert "not_reproduced" in client.instructions
     assert {tool.name for tool in (await client.list_tools()).tools} == {tool.name for tool in TOOLS}
+    await read_resources(client)
 
     async def call(name: str, **arguments: Any) -> dict[str, Any]:
         result = await client.call_tool(name, arguments)

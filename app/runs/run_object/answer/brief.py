@@ -8,8 +8,10 @@ from enum import StrEnum
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.judging.judgement import Defect, Verdict
+from app.runs.run_object.answer.sentences import obstacle_of
 from app.runs.run_object.document import RunDocument
 from app.states import OPEN_STATES, RunState
+from worker.contract import Reason, WhoCanAct
 
 # The whole answer in JSON, with its addresses, stays below 2 kB: so many bytes are for the rest.
 MOST_BYTES = 1_350
@@ -30,8 +32,8 @@ class Step(StrEnum):
     MORE_TARGETS = "more_targets"  # look at more targets before saying that it is gone
     OTHER_MACHINE = "other_machine"  # what it needs is missing here
     CLAIM = "claim"  # say what is claimed
-    RERUN = "rerun"  # it failed on our side
-    NOTHING = "nothing"  # the run was cancelled or withdrawn
+    RERUN = "rerun"  # it failed on our side, or was stopped at a limit
+    NOTHING = "nothing"  # the run was cancelled or withdrawn, or nothing else can be tried
 
 
 _STEPS: Mapping[Verdict, tuple[Step, str]] = {
@@ -46,12 +48,18 @@ _STEPS: Mapping[Verdict, tuple[Step, str]] = {
         Step.MORE_TARGETS,
         "Before you close anything: add the reporter's hardware and versions as cells.",
     ),
-    Verdict.CANNOT_SHOW: (
-        Step.OTHER_MACHINE,
-        "It needs hardware or packages that this service lacks.",
-    ),
+    Verdict.CANNOT_SHOW: (Step.OTHER_MACHINE, "Run it where it can be shown; `what` says what hinders it."),
     Verdict.OBSERVED: (Step.CLAIM, "Say what is claimed: PUT a claim to the report; nothing is run again."),
     Verdict.NO_RESULT: (Step.RERUN, "Rerun the failed cells: POST `{which: failed}` to rerun."),
+}
+_LIMITS = frozenset({"time_limit", "memory_limit"})
+_STEPS_BEHIND_AN_OBSTACLE: Mapping[WhoCanAct, tuple[Step, str]] = {
+    WhoCanAct.REPORTER: (
+        Step.ASK,
+        "Tell the reporter what hinders it, see `what`, and submit a mended report.",
+    ),
+    WhoCanAct.SERVICE: (Step.RERUN, "Rerun the undecided cells: POST `{which: undecided}` to rerun."),
+    WhoCanAct.NOBODY: (Step.NOTHING, "This claim can't be shown by a run; `what` says why."),
 }
 _CAVEATS: Mapping[Verdict, str] = {
     Verdict.NEEDS_INFO: "Nothing was run. This is no `not_reproduced`.",
@@ -132,7 +140,16 @@ def _next_step(run: RunDocument, verdict: Verdict | None) -> tuple[Step, str]:
         return Step.NOTHING, "The run was cancelled. Run the report again if you need an answer."
     if verdict is Verdict.REPRODUCED and run.defect is Defect.UNDECIDED and run.comparisons:
         return Step.EXPLAIN, "Find out whether it is a defect or rounding: POST to explain of the report."
-    return _STEPS[verdict]
+    obstacle = obstacle_of(run) if verdict is Verdict.CANNOT_SHOW else None
+    return _STEPS[verdict] if obstacle is None else _step_behind(obstacle)
+
+
+def _step_behind(obstacle: Reason) -> tuple[Step, str]:
+    """The step when a claim could not be shown for this reason."""
+    if obstacle.code in _LIMITS:
+        words = "Rerun it when the service is less busy: POST `{which: undecided}` to rerun."
+        return Step.RERUN, f"{words} If it is stopped again, ask for a smaller script."
+    return _STEPS_BEHIND_AN_OBSTACLE.get(obstacle.who_can_act, _STEPS[Verdict.CANNOT_SHOW])
 
 
 def cut(text: str, most: int) -> str:

@@ -69,7 +69,7 @@ def places_of(run: RunDocument, jobs: Sequence[JobPart], *, packages: Sequence[s
 
 
 def packages_to_name(run: RunDocument, jobs: Sequence[JobPart]) -> list[str]:
-    """The packages whose versions matter: those that vary between cells, else the first that is imported.
+    """The packages whose versions matter: those that vary between cells, else torch or the first others.
 
     Without one it is Python.
     """
@@ -81,7 +81,9 @@ def packages_to_name(run: RunDocument, jobs: Sequence[JobPart]) -> list[str]:
     }
     varying = [name for name, each in versions.items() if len(each) > 1 and name in (*imported, _PYTHON)]
     known = [name for name in imported if any(versions[name])]
-    return (varying or known[:1] or [_PYTHON])[:MOST_PACKAGES]
+    # A script that uses another package beside numpy is seldom about numpy.
+    matter = known[1::-1] if known[:1] == ["numpy"] else known[:1]
+    return (varying or matter or [_PYTHON])[:MOST_PACKAGES]
 
 
 def _place(run: RunDocument, job: JobPart, packages: Sequence[str], *, foreign: bool) -> Place:

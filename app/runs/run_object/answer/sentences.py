@@ -5,6 +5,7 @@ Pages, Markdown, REST and the command line have the same sentences. Text of a re
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 from app.judging.cause.cause import sentence
@@ -24,6 +25,7 @@ from app.runs.run_object.answer.rates import absence_words, sighting_words
 from app.runs.run_object.document import JobPart, RunDocument
 from app.runs.run_object.removal_part import removal_words
 from app.states import OPEN_STATES
+from worker.contract import Reason
 
 _OF_ROUNDING = frozenset(
     {"rounding", "reduced_precision", "ill_conditioned", "sign_or_order", "rounding_before_a_decision"}
@@ -34,7 +36,7 @@ _WHAT: Mapping[Verdict, str] = {
     Verdict.FLAKY: "It happens, as reported, but not every time.",
     Verdict.DIFFERENT: "Something else happens than what is reported.",
     Verdict.NOT_REPRODUCED: "It does not happen here.",
-    Verdict.CANNOT_SHOW: "We could not test it: something that it needs is missing here.",
+    Verdict.CANNOT_SHOW: "We could not test it.",
     Verdict.OBSERVED: "The script ran. The report claims nothing that can be checked.",
     Verdict.NO_RESULT: "No result. Something failed on our side; this says nothing about the report.",
 }
@@ -90,7 +92,20 @@ def _what(run: RunDocument, verdict: Verdict | None, flip: Flip | None) -> str:
         return "It does not happen, not even in the reported environment."
     if verdict is Verdict.CANNOT_SHOW and any(job.verdict is Verdict.OBSERVED for job in run.jobs):
         return _WHAT[Verdict.OBSERVED]
-    return _WHAT[verdict]
+    return " ".join(filter(None, (_WHAT[verdict], _obstacle_words(run, verdict))))
+
+
+def obstacle_of(run: RunDocument) -> Reason | None:
+    """The commonest reason why the claim could not be shown; None without one."""
+    reasons = [job.reason for job in run.jobs if job.verdict is Verdict.CANNOT_SHOW and job.reason]
+    counts = Counter(reason.code for reason in reasons)
+    return min(reasons, key=lambda reason: (-counts[reason.code], reason.code, reason.detail), default=None)
+
+
+def _obstacle_words(run: RunDocument, verdict: Verdict) -> str:
+    """The obstacle in a sentence. A machine elsewhere gives its reasons in words that are not ours."""
+    obstacle = obstacle_of(run) if verdict is Verdict.CANNOT_SHOW else None
+    return "" if obstacle is None or run.contributed is not None else obstacle.detail
 
 
 def _release(version: str) -> str:
