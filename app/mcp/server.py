@@ -105,10 +105,10 @@ def _resources() -> tuple[
     async def read_resource(
         _context: ServerRequestContext[Any], params: ReadResourceRequestParams
     ) -> ReadResourceResult:
-        found = known.get(str(params.uri))
-        if found is None:
+        entry = known.get(str(params.uri))
+        if entry is None:
             raise MCPError(INVALID_PARAMS, f"There is no such resource. There are {', '.join(known)}.")
-        content = TextResourceContents(uri=params.uri, mime_type=_SCHEMA, text=found[1])
+        content = TextResourceContents(uri=params.uri, mime_type=_SCHEMA, text=entry[1])
         return ReadResourceResult(contents=[content])
 
     return list_resources, read_resource

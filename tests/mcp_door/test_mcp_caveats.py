@@ -118,8 +118,8 @@ def test_a_description_names_only_what_exists() -> None:
 
 
 def test_a_whole_schema_is_a_resource() -> None:
-    found = resources()
-    assert set(found) == {CLAIM_RESOURCE, *(f"{RESULT_RESOURCES}{tool.name}" for tool in TOOLS)}
+    entries = resources()
+    assert set(entries) == {CLAIM_RESOURCE, *(f"{RESULT_RESOURCES}{tool.name}" for tool in TOOLS)}
     for tool in TOOLS:
-        whole = json.loads(found[f"{RESULT_RESOURCES}{tool.name}"][1])
+        whole = json.loads(entries[f"{RESULT_RESOURCES}{tool.name}"][1])
         assert set(whole["properties"]) == set(output_schema(tool.result)["properties"])
