@@ -28,7 +28,7 @@ COPY migrations migrations
 
 FROM base AS web
 # `embedded` for pg_dump, pg_restore and psql: `samehere dump` and `samehere restore` use them.
-RUN pip install --constraint constraints.txt '.[service,embedded,mcp]' && rm -rf /src
+RUN pip install --constraint constraints.txt '.[service,embedded,mcp,github]' && rm -rf /src
 WORKDIR /
 USER samehere
 EXPOSE 8000

@@ -39,7 +39,7 @@ setup: .venv/installed ## create .venv with everything but the development tools
 	@touch $@
 
 .venv/installed: .venv/pip pyproject.toml constraints.txt
-	$(PIP) --constraint constraints.txt --editable '.[node,service,embedded,mcp]'
+	$(PIP) --constraint constraints.txt --editable '.[node,service,embedded,mcp,github]'
 	@$(BIN)/python -P -m compileall -q samehere.py app worker migrations
 	@touch $@
 

@@ -27,7 +27,7 @@ from app.api import (
     reports,
     runs,
 )
-from app.api.doors import webhooks
+from app.api.doors import github, webhooks
 from app.api.openapi.describe import describe
 from app.bounded.calls import set_limits, warm_up
 from app.http import problems
@@ -75,7 +75,7 @@ def _routes() -> tuple[BaseRoute, ...]:
     everything = APIRouter()
     areas = (
         *(runs, bisections, bundles, comparisons, reports, explain, changes, gate, fleet, maintain),
-        webhooks,
+        *(webhooks, github),
     )
     for area in areas:
         everything.include_router(area.router, prefix="/api/v1", dependencies=[Depends(refuse_unknown_query)])
@@ -169,6 +169,7 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
         larger={
             **dict.fromkeys(WITH_REPORT, most_bytes),
             "/api/v1/bundles": chosen.bundle_bytes,
+            f"/api/v1{github.PATH}": chosen.github_bytes,
         },
         body_seconds=chosen.body_seconds,
         refuse=partial(problems.respond, page=problem_page),

@@ -11,6 +11,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator, model_v
 from app.bounded.frames import CallLimits
 from app.door_settings import DoorSettings
 from app.errors import SetupError
+from app.github_settings import GithubSettings
 from app.limits import ReadLimits
 from worker.contract import GIB, KIB, MIB, Level, Limits
 from worker.contract.broker.url import check_broker_url
@@ -22,7 +23,7 @@ SERVICE_UID = 47100
 POSTGRES_SCHEMES = frozenset({"postgresql", "postgres", "postgresql+psycopg"})
 
 
-class ServiceSettings(DoorSettings):
+class ServiceSettings(DoorSettings, GithubSettings):
     """The settings of the service. The end of a name is its unit: seconds, bytes or days."""
 
     home: Path = Field(default_factory=default_home, description="the folder for all stored data")

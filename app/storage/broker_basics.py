@@ -20,9 +20,13 @@ TASK_RECOVER = "app.recover"
 TASK_RERUN = "app.rerun"
 TASK_CANARY = "app.canary"
 TASK_WEBHOOKS = "app.webhooks"
+TASK_GITHUB = "app.github"
 TASK_ALIVE = "app.alive"
 # The tasks of the trusted side. It drops messages for others.
-TASKS = (TASK_FROM_NODE, TASK_DISPATCH, TASK_RECOVER, TASK_RERUN, TASK_CANARY, TASK_WEBHOOKS, TASK_ALIVE)
+TASKS = (
+    *(TASK_FROM_NODE, TASK_DISPATCH, TASK_RECOVER, TASK_RERUN, TASK_CANARY, TASK_WEBHOOKS, TASK_GITHUB),
+    TASK_ALIVE,
+)
 
 # The time of the last sign of life, by `part@machine`.
 ALIVE = "samehere:alive"

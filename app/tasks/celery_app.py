@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,7 @@ from app.storage.broker_basics import (
     TASK_ALIVE,
     TASK_CANARY,
     TASK_DISPATCH,
+    TASK_GITHUB,
     TASK_RECOVER,
     TASK_RERUN,
     TASK_WEBHOOKS,
@@ -32,7 +34,7 @@ from app.storage.broker_basics import (
 from app.storage.session import is_busy, is_unavailable, make_engine, session_factory, wait_shortly
 from app.tasks.health import Pulse
 from app.tasks.results_lists import follow_node_keys
-from app.tasks.senders import Senders
+from app.tasks.senders import Senders, github_senders, webhook_senders
 from worker.contract.names import QUEUE_RECORDER, TASK_FROM_NODE, sender_of
 
 log = structlog.get_logger(__name__)
@@ -50,7 +52,8 @@ class Service:
     engine: Engine
     broker: Broker
     factory: sessionmaker[Session]
-    senders: Senders
+    # By the task that begins their rounds.
+    senders: Mapping[str, Senders]
 
 
 def _record(service: Service, message: Any, *, sender: str | None) -> None:
@@ -81,14 +84,14 @@ def _postpone(problem: str) -> Reject:
 
 
 def _round(service: Service, name: str) -> None:
-    """Do one round of dispatching, reaping, reruns, the canary or webhooks. The next one tries it again."""
+    """Do one round of dispatching, reaping, reruns, the canary or sending. The next one tries it again."""
     try:
         if name == TASK_DISPATCH:
             service.broker.begin_dispatch()
             with service.factory.begin() as session:
                 dispatch.dispatch(session, service.broker, settings=service.settings)
-        elif name == TASK_WEBHOOKS:
-            service.senders.wake()
+        elif name in service.senders:
+            service.senders[name].wake()
         elif name == TASK_CANARY:
             canary.canary_round(service.factory, settings=service.settings)
         elif name == TASK_RERUN:
@@ -147,7 +150,10 @@ def build(settings: ServiceSettings | None = None) -> Service:
         engine=engine,
         broker=broker,
         factory=factory,
-        senders=Senders(factory, chosen),
+        senders={
+            TASK_WEBHOOKS: webhook_senders(factory, chosen),
+            TASK_GITHUB: github_senders(factory, chosen),
+        },
     )
 
     @application.task(name=TASK_FROM_NODE, acks_late=True, bind=True, shared=False)
@@ -156,7 +162,7 @@ def build(settings: ServiceSettings | None = None) -> Service:
         source = (self.request.delivery_info or {}).get("routing_key")
         _record(service, message, sender=sender_of(str(source)))
 
-    for name in (TASK_DISPATCH, TASK_RECOVER, TASK_RERUN, TASK_CANARY, TASK_WEBHOOKS):
+    for name in (TASK_DISPATCH, TASK_RECOVER, TASK_RERUN, TASK_CANARY, *service.senders):
         _add_round(service, name)
 
     @application.task(name=TASK_ALIVE, shared=False)

@@ -24,6 +24,7 @@ from app.storage.broker_basics import (
     SILENCE_SECONDS,
     TASK_CANARY,
     TASK_DISPATCH,
+    TASK_GITHUB,
     TASK_RECOVER,
     TASK_RERUN,
     TASK_WEBHOOKS,
@@ -46,6 +47,8 @@ def schedule(settings: ServiceSettings) -> dict[str, float]:
     }
     if settings.webhooks:
         every[TASK_WEBHOOKS] = settings.sweep_seconds
+    if settings.github_is_on:
+        every[TASK_GITHUB] = settings.sweep_seconds
     if settings.canary_seconds:
         every[TASK_CANARY] = min(settings.canary_seconds, settings.rerun_seconds)
     return every

@@ -1,8 +1,10 @@
-"""Threads that send webhooks, beside those that record: a slow receiver holds up nothing else."""
+"""Threads that speak to others, beside those that record: a slow receiver holds up nothing else."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from typing import Protocol
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
@@ -14,13 +16,30 @@ from app.settings import ServiceSettings
 log = structlog.get_logger(__name__)
 
 
-class Senders:
-    """The senders of this process. They start with the first round, and end with the process."""
+class Work(Protocol):
+    """The work of a sender in a round."""
 
-    def __init__(self, factory: sessionmaker[Session], settings: ServiceSettings) -> None:
-        self._factory = factory
-        self._settings = settings
-        self._work = threading.Event()
+    def step(self) -> object:
+        """Do one thing that is due. False or 0 if nothing is."""
+        ...
+
+    def forget_old(self) -> None:
+        """Delete things that ended long ago."""
+        ...
+
+
+class Senders:
+    """Senders of one kind. They start with their first round, and end with the process.
+
+    `work` makes the work of one thread. It is called in that thread: clients and signatures take memory, and
+    most services need none.
+    """
+
+    def __init__(self, name: str, *, threads: int, work: Callable[[], Work]) -> None:
+        self._name = name
+        self._count = threads
+        self._make = work
+        self._due = threading.Event()
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
 
@@ -29,26 +48,47 @@ class Senders:
         with self._lock:
             if not self._threads:
                 self._threads = [
-                    threading.Thread(target=self._run, name=f"webhooks-{number}", daemon=True)
-                    for number in range(self._settings.webhook_senders)
+                    threading.Thread(target=self._run, name=f"{self._name}-{number}", daemon=True)
+                    for number in range(self._count)
                 ]
                 for thread in self._threads:
                     thread.start()
-        self._work.set()
+        self._due.set()
 
     def _run(self) -> None:
-        # Imported here: most services have no webhook, and the client and the signatures take memory.
-        from app.runs.webhooks.deliver import deliver_due, forget_old
-
+        work: Work | None = None
         while True:
-            self._work.wait()
-            self._work.clear()
+            self._due.wait()
+            self._due.clear()
             try:
-                while deliver_due(self._factory, settings=self._settings):
+                work = work or self._make()
+                while work.step():
                     # There may be work for another sender.
-                    self._work.set()
-                forget_old(self._factory, settings=self._settings)
+                    self._due.set()
+                work.forget_old()
             except (SQLAlchemyError, UnavailableError) as error:
-                log.warning("round_failed", task="webhooks", problem=type(error).__name__)
+                log.warning("round_failed", task=self._name, problem=type(error).__name__)
             except Exception:  # the boundary of the thread: the next round tries again
-                log.exception("round_failed", task="webhooks")
+                log.exception("round_failed", task=self._name)
+
+
+def webhook_senders(factory: sessionmaker[Session], settings: ServiceSettings) -> Senders:
+    """The senders of webhooks."""
+
+    def work() -> Work:
+        from app.runs.webhooks.deliver import Deliveries
+
+        return Deliveries(factory, settings)
+
+    return Senders("webhooks", threads=settings.webhook_senders, work=work)
+
+
+def github_senders(factory: sessionmaker[Session], settings: ServiceSettings) -> Senders:
+    """The sender to GitHub, which asks that requests come one after the other."""
+
+    def work() -> Work:
+        from app.runs.github.work import GithubWork
+
+        return GithubWork(factory, settings)
+
+    return Senders("github", threads=1, work=work)

@@ -72,6 +72,8 @@ READ = {
     ("GET", "/api/v1/acts"),
     ("GET", "/api/v1/reports/{report_id}/reply"),
     ("GET", "/reports/{report_id}/judge-again"),
+    # GitHub signs what it sends.
+    ("POST", "/api/v1/github/events"),
     # Whoever holds the secret may.
     ("GET", "/withdraw/{secret}"),
     ("POST", "/withdraw/{secret}"),

@@ -18,8 +18,8 @@ import yaml
 from command_line import ROOT
 from running_service import service_environment
 
-from app.command.doors.workflow import plain
 from app.runs.exchange.read_bundle import NO_LIMITS, read_bundle
+from app.runs.run_object.answer.in_markdown import plain
 
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
 SAMEHERE = str(Path(sys.executable).parent / "samehere")
@@ -227,4 +227,8 @@ def test_when_the_step_fails(folder: Path, fail_on: str, facts: tuple[str, str],
 
 
 def test_a_text_in_the_summary_is_only_text() -> None:
-    assert plain("a|b\n@x [y](z) <b>") == r"a\|b \@x \[y\]\(z\) &lt;b&gt;"
+    shown = plain("a|b\n@x #1 [y](z) <b>")
+    assert shown.replace("\u2060", "") == r"a\|b \@x \#1 \[y\]\(z\) &lt;b&gt;"
+    # GitHub looks for mentions and references after Markdown has removed the backslashes.
+    assert "@\u2060" in shown
+    assert "#\u2060" in shown

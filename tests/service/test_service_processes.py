@@ -161,6 +161,7 @@ def test_only_our_own_tasks_can_be_named(stage: Stage) -> None:
             "app.rerun",
             "app.canary",
             "app.webhooks",
+            "app.github",
             "app.alive",
         )
     }

@@ -38,7 +38,6 @@ from app.storage.tallies import sum_tallies
 from app.targets.planning.run_request import RunRequest
 from app.tasks import celery_app
 from app.tasks.schedule import schedule
-from app.tasks.senders import Senders
 
 ROOT = Path(__file__).parents[2]
 SECRET_WORD = "xyzzy4711"
@@ -50,8 +49,9 @@ DELETES = {
     "app/storage/queries/canaries.py": "ended canaries whose report has no other run",
     "app/storage/queries/changes.py": "a change between cells, when a verdict of one is no longer the same",
     "app/storage/queries/reports/withdrawals.py": "comparisons of a withdrawn report",
+    "app/storage/queries/doors/github.py": "events from GitHub that have ended",
     "app/storage/queries/run_documents.py": "run objects that are assembled again from their attempts",
-    "app/storage/queries/webhooks.py": "webhooks that their owner removes, and deliveries that have ended",
+    "app/storage/queries/doors/webhooks.py": "webhooks that their owner removes, and ended deliveries",
     "app/storage/queries/tokens.py": "sign-ins that ended",
     "app/storage/tallies.py": "counters that their sum replaces",
 }
@@ -177,7 +177,7 @@ def maintain(stage: Stage) -> None:
         engine=stage.engine,
         broker=stage.broker,
         factory=stage.factory,
-        senders=Senders(stage.factory, stage.settings),
+        senders={},
     )
     with capture_logs() as lines:
         for name in schedule(stage.settings):

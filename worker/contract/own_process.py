@@ -23,6 +23,7 @@ OWN_PATHS = frozenset(
         *(f"SAMEHERE_{name}" for name in ("HOME", "TOOLCHAINS", "LOCKS", "PAUSE_FILE", "PRESETS")),
         "SAMEHERE_POSTGRES_PROGRAMS",
         *("SAMEHERE_BROKER_PASSWORD_FILE", "SAMEHERE_DATABASE_PASSWORD_FILE", "SAMEHERE_READER_KEY_FILE"),
+        *(f"SAMEHERE_GITHUB_{name}" for name in ("KEY_FILE", "SECRET_FILE", "REPOSITORIES")),
     }
 )
 # Settings of others that may hold paths, some of them several with spaces between them.

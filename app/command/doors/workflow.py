@@ -5,10 +5,8 @@ They hold nothing of a report, a script or its output: other steps may read them
 
 from __future__ import annotations
 
-import html
 import json
 import os
-import re
 import secrets
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,11 +16,10 @@ from pydantic import ValidationError
 from app.command.files.source import display_name, read_bytes
 from app.command.terminal.consoles import print_line
 from app.errors import InputError, SetupError, TooLargeError
+from app.runs.run_object.answer.in_markdown import cell_table, plain
 from app.runs.run_object.document import RunDocument
 
 _MOST_BYTES = 64 * 1024 * 1024
-_MARKS = re.compile(r"([\\`*_{}\[\]()#+\-!|~@:/.])")
-MOST_CELLS = 100
 
 
 def write_summary(run_file: str, *, bundle: str | None) -> None:
@@ -81,24 +78,8 @@ def _summary(run: RunDocument) -> Iterator[str]:
     for ask in run.ask:
         yield f"- {plain(ask.text)}"
     if run.jobs:
-        yield from _cells(run)
+        yield ""
+        yield from cell_table(run.jobs)
     yield ""
     facts: Mapping[str, str | None] = {"Defect": run.defect.value, "Cause": run.cause, "Newest": run.newest}
     yield " · ".join(f"{name}: {plain(value)}" for name, value in facts.items() if value)
-
-
-def _cells(run: RunDocument) -> Iterator[str]:
-    yield ""
-    yield "| target | verdict | seen |"
-    yield "|---|---|---|"
-    for job in run.jobs[:MOST_CELLS]:
-        verdict = plain((job.verdict or job.state).replace("_", " "))
-        yield f"| {plain(job.target.label)} | {verdict} | {job.matched} of {job.of} |"
-    if len(run.jobs) > MOST_CELLS:
-        yield f"| {len(run.jobs) - MOST_CELLS} more | | |"
-
-
-def plain(text: str) -> str:
-    """A text on one line that Markdown and HTML show as it is: no link, no mention, no image."""
-    line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
-    return _MARKS.sub(r"\\\1", html.escape(line, quote=False))

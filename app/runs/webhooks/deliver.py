@@ -19,7 +19,7 @@ from app.runs.webhooks.post import Outcome, Post
 from app.runs.webhooks.signature import signatures
 from app.settings import ServiceSettings
 from app.storage.models import WebhookDeliveryRow, WebhookRow
-from app.storage.queries import webhooks as queries
+from app.storage.queries.doors import webhooks as queries
 
 log = structlog.get_logger(__name__)
 
@@ -50,6 +50,22 @@ class _Batch:
     url: str
     keys: tuple[str, ...]
     events: tuple[_Event, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Deliveries:
+    """The work of one sender of webhooks."""
+
+    factory: sessionmaker[Session]
+    settings: ServiceSettings
+
+    def step(self) -> int:
+        """Send what is due for one webhook; how many events were tried."""
+        return deliver_due(self.factory, settings=self.settings)
+
+    def forget_old(self) -> None:
+        """Delete deliveries that ended long ago."""
+        forget_old(self.factory, settings=self.settings)
 
 
 def deliver_due(factory: sessionmaker[Session], *, settings: ServiceSettings) -> int:

@@ -19,7 +19,7 @@ from app.runs.run_object.document import RunDocument
 from app.states import Trigger
 from app.storage.models import ChangeRow, ReportRow, RunRow
 from app.storage.queries import runs as run_queries
-from app.storage.queries import webhooks as queries
+from app.storage.queries.doors import webhooks as queries
 
 NewsKind = Literal["run.finished", "report.changed", "report.fixed", "report.regressed"]
 NEWS_KINDS: tuple[NewsKind, ...] = get_args(NewsKind)

@@ -23,7 +23,7 @@ from app.runs.webhooks.post import Problem
 from app.runs.webhooks.signature import Scheme, new_key, public_key, scheme_of
 from app.settings import ServiceSettings
 from app.storage.models import WebhookDeliveryRow, WebhookRow
-from app.storage.queries import webhooks as queries
+from app.storage.queries.doors import webhooks as queries
 
 
 class Webhook(BaseModel):

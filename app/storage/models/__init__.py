@@ -8,6 +8,8 @@ from app.storage.models.change import ChangeRow
 from app.storage.models.comparison import ComparisonRow
 from app.storage.models.environment import EnvironmentRow
 from app.storage.models.event import EventRow
+from app.storage.models.github_delivery import GithubDeliveryRow
+from app.storage.models.github_thread import GithubThreadRow
 from app.storage.models.idempotency_key import IdempotencyKeyRow
 from app.storage.models.job import JobRow
 from app.storage.models.node import NodeRow
@@ -34,6 +36,8 @@ __all__ = [
     "ComparisonRow",
     "EnvironmentRow",
     "EventRow",
+    "GithubDeliveryRow",
+    "GithubThreadRow",
     "IdempotencyKeyRow",
     "JobRow",
     "NodeRow",
