@@ -135,7 +135,10 @@ def main() -> None:
                 row = {"name": script.stem, **in_a_fork(plain, str(script), place)}
                 row |= in_a_fork(traced, str(script), place)
                 if Path(path_of_questions(place)).exists():
-                    row.get("trace", {}).update(in_a_fork(checked, str(script), place))
+                    facts, answer = row.get("trace", {}), in_a_fork(checked, str(script), place)
+                    # What the shadow has proved is not asked.
+                    answer["answered"] = answer.get("answered", 0) + facts.get("answered", 0)
+                    facts.update(answer)
                     Path(path_of_questions(place)).unlink()
                 file.write(json.dumps(row) + "\n")
                 file.flush()

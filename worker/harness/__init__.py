@@ -125,6 +125,7 @@ _LOADED_BY_THE_HARNESS = (
     "shadow/shadow.py",
     "shadow/together.py",
     "shadow/shadow_steps.py",
+    "shadow/step_kinds.py",
     "shadow/shown_values.py",
     "shadow/step_digests.py",
 )

@@ -31,7 +31,7 @@ QUESTION_BYTES = 128 << 20
 CHECK_SECONDS = 40.0
 ANSWER_BYTES = 64 << 10
 MOST_OWN = 20
-PLAIN = (torch.Tensor, torch.nn.Parameter)
+PLAIN = {torch.Tensor, torch.nn.Parameter}
 # These return their input, or numbers that nobody computed.
 MOVES = {
     "_to_copy", "copy_", "clone", "detach", "detach_", "fill_", "zero_", "full_like", "zeros_like",
@@ -54,13 +54,19 @@ def is_arithmetic(func):
 
 
 def tensors_of(values):
-    """Yield all tensors in nested lists and tuples."""
+    """An iterator over all tensors in nested lists and tuples."""
+    found = []
+    collect(values, found)
+    return iter(found)
+
+
+def collect(values, found):
+    """Append all tensors in nested lists and tuples: a generator takes three times as long."""
     for value in values:
         if isinstance(value, torch.Tensor):
-            yield value
+            found.append(value)
         elif isinstance(value, (list, tuple)):
-            for tensor in tensors_of(value):
-                yield tensor
+            collect(value, found)
 
 
 def is_dense(tensor):
@@ -83,7 +89,8 @@ def copy_to_cpu(value):
     Raises TypeError for any other type.
     """
     if isinstance(value, torch.Tensor):
-        return value.detach().to("cpu", copy=True)
+        value = value.detach() if value.requires_grad else value
+        return value.clone() if value.device.type == "cpu" else value.to("cpu", copy=True)
     if isinstance(value, (list, tuple)):
         return [copy_to_cpu(item) for item in value]
     if value is None or isinstance(value, (bool, int, float, complex, str, torch.dtype)):
@@ -125,6 +132,8 @@ class Operation:
         # Integers convert to this dtype.
         self.default = torch.get_default_dtype()
         self.args, self.kwargs, self.out = args, kwargs, []
+        # Whether the shadow has shown that float64 gives this result on these inputs.
+        self.proved = False
 
     def key(self):
         """The same for the same step of the script on another device."""
@@ -139,9 +148,15 @@ class Operation:
 class Trace(TorchDispatchMode):
     """Records operations. `whole` becomes False once an operation is left out."""
 
+    @classmethod
+    def _should_skip_dynamo(cls):
+        # Else torch imports its compiler at the first operation (1.3 s). Nothing compiles under a mode.
+        return False
+
     def __init__(self):
         super().__init__()
         self.operations = []
+        self.arithmetic = {}
         self.seen = self.bytes = 0
         self.whole = True
         self.pid = os.getpid()
@@ -192,6 +207,7 @@ class Trace(TorchDispatchMode):
             self.follower.after(step, out)
         if operation is not None:
             try:
+                operation.proved = step is not None and step.proved
                 self.end(operation, out, args)
             except Exception:
                 self.whole = False
@@ -199,7 +215,9 @@ class Trace(TorchDispatchMode):
 
     def begin(self, func, types, args, kwargs):
         """Copy the inputs, before the operation can change them; None if it is not recorded."""
-        if not all(kind in PLAIN for kind in types) or not is_arithmetic(func):
+        if func not in self.arithmetic:
+            self.arithmetic[func] = is_arithmetic(func)
+        if not self.arithmetic[func] or not PLAIN.issuperset(types):
             return None
         inputs = list(tensors_of([args, *kwargs.values()]))
         side = side_of(inputs)
@@ -257,16 +275,18 @@ def agree(some, others):
     return all(is_same(one, other) for one, other in zip(some, others))
 
 
-def select(operations):
-    """Select the operations to ask about: lists of one or two operations; and the number of pairs.
+def select(operations, doubtful=()):
+    """The operations to ask about, as lists of one or two; the number of pairs; that of proofs.
 
-    These are the pairs whose outputs differ, and each operation that is in no pair.
+    These are the pairs whose outputs differ, and each operation that is in no pair, except those that the
+    shadow has proved. For `doubtful` names, which may have somebody else's kernels, that is no proof.
     """
     pairs = list(pair(operations))
     different = [[cpu, card] for cpu, card in pairs if not agree(cpu.out, card.out)]
     in_pairs = {operation.number for both in pairs for operation in both}
-    single = [[operation] for operation in operations if operation.number not in in_pairs]
-    return different + single, len(pairs)
+    single = [operation for operation in operations if operation.number not in in_pairs]
+    asked = [[each] for each in single if not each.proved or each.name in doubtful]
+    return different + asked, len(pairs), len(single) - len(asked)
 
 
 def pack(selection):
@@ -321,7 +341,8 @@ def start(printed=None):
         table = shadow.Shadow()
         trace.shown = load("shown_values", shadow=shadow).ShownValues(table)
         together = load("together", shadow=shadow)
-        steps = load("shadow_steps", shadow=shadow, together=together)
+        kinds = load("step_kinds", shadow=shadow)
+        steps = load("shadow_steps", shadow=shadow, together=together, kinds=kinds)
         trace.follower = steps.Follower(table, trace.shown, may_use_tf32)
         if printed is not None:
             trace.shown.watch_printing(printed, lambda: trace.seen)
@@ -340,46 +361,33 @@ def message(trace):
             own, unknown = trace.own.all_of(kinds)
             facts["own"], facts["origin_unknown"] = own[:MOST_OWN], unknown[:MOST_OWN]
             facts["replaced"] = trace.own.replacements()[:MOST_OWN]
-            facts["shadow"] = shadow_facts(trace)
+            trace.shown.end(trace.seen)
+            facts["shadow"] = {**trace.follower.table.facts(), **trace.shown.facts()}
             facts.update(load("step_digests").digests_of(trace.operations, inputs_of))
-        facts.update(check(trace))
+            facts.update(check(trace, {*own, *unknown}))
+        else:
+            facts.update(check(trace, ()))
     except Exception:
         return facts
     return facts
 
 
-def shadow_facts(trace):
-    """The `shadow` of the report's line."""
-    table = trace.follower.table
-    trace.shown.end(trace.seen)
-    values, compared, omitted = trace.shown.facts()
-    number, budget = table.stopped or (None, None)
-    return {
-        "restarts": table.restarts,
-        "restart_count": table.restart_count,
-        "free_choices": table.free_choices,
-        "decisions": table.decisions,
-        "undefined": table.undefined,
-        "stopped_at": number,
-        "stopped_by": budget,
-        "seconds": table.seconds,
-        "values": values,
-        "compared": compared,
-        "omitted": omitted,
-    }
+def check(trace, doubtful):
+    """The `trace` line of the report, with the answer of the rounding check if there was anything to ask.
 
-
-def check(trace):
-    """The `trace` line of the report, with the answer of the rounding check if there was anything to ask."""
-    selection, pairs = select(trace.operations)
+    `doubtful` names operations whose kernels may not be torch's.
+    """
+    selection, pairs, proved = select(trace.operations, doubtful)
     questions, whole = pack(selection)
     facts = {
         "kind": "trace",
         "operations_seen": trace.seen,
         "pairs": pairs,
-        "asked": len(selection),
+        "asked": len(selection) + proved,
+        "answered": proved,
         "whole": trace.whole and whole,
     }
     if questions:
-        facts.update(ask(questions))
+        answer = ask(questions)
+        facts.update(answer, answered=answer.get("answered", 0) + proved)
     return facts

@@ -5,27 +5,32 @@ table here holds, for each storage, shadows of its elements:
 
 - one in float64, the *reference*;
 - two for which each value that the script began with was moved by one unit in the last place (ULP);
-- two for which each step's result was moved at random by up to one ULP of the script's dtype.
+- two for which each step's result was moved at random by up to one ULP of the script's dtype;
+- the script's own values, for which an operation gives what it should have given on its own inputs.
 
 Views need no step of their own, since they share a storage. Whatever is written to a storage out of sight
 (through numpy, or by a kernel that torch doesn't know) differs from the copy that the table has, element by
 element, and its shadows restart from the script's value. Integers and bools are the script's own.
 """
 
+import ctypes
 import math
 import os
 import threading
 import time
 
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
 
 # `trace.py` gives it: all tensors in nested lists and tuples.
 tensors_of = globals()["tensors_of"]
 # One of these limits ends the shadow, never the script.
 SHADOW_BYTES = 256 << 20
 SHADOW_SECONDS = 20.0
-REFERENCE, MOVED, ROUNDED = 0, (1, 2), (3, 4)
-COPIES = 5
+REFERENCE, MOVED, ROUNDED, OWN = 0, (1, 2), (3, 4), 5
+COPIES = 6
+# Random numbers that serve many times, each time from another place on.
+NOISE = 1 << 16
 MOST_RESTARTS = 10
 REAL = {torch.complex64: torch.float32, torch.complex128: torch.float64}
 WIDE = {
@@ -40,6 +45,10 @@ FALLBACKS = {
 }
 # Arguments that are written to although the schema doesn't say so.
 WRITTEN = {"running_mean", "running_var"}
+
+
+SAME_BYTES = ctypes.CDLL(None).memcmp
+SAME_BYTES.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
 
 
 class FullError(Exception):
@@ -122,6 +131,28 @@ class Entry:
 
     def __init__(self, origin, plain, copies):
         self.origin, self.plain, self.copies = origin, plain, copies
+        self.on_cpu = plain.device.type == "cpu"
+        self.at, self.item, self.length = plain.data_ptr(), plain.element_size(), plain.numel()
+        self.shaped = {}
+
+    def is_sure(self, tensor):
+        """Whether the script's elements are surely those of `plain`, bit for bit. False: look closer."""
+        if not self.on_cpu or self.origin.expired():
+            return False
+        if tensor.dtype is not self.plain.dtype or not tensor.is_contiguous():
+            return False
+        offset, length = tensor.storage_offset(), tensor.numel()
+        if offset + length > self.length:
+            return False
+        return not SAME_BYTES(tensor.data_ptr(), self.at + offset * self.item, length * self.item)
+
+    def view(self, tensor):
+        """The parts of the shadows that lie as a tensor in its storage, complex numbers as pairs."""
+        key = (tensor.dtype, tensor.shape, tensor.stride(), tensor.storage_offset())
+        view = self.shaped.get(key)
+        if view is None:
+            view = self.shaped[key] = rows_region(self.copies, tensor)
+        return view
 
     def bytes(self):
         """The memory that the entry takes."""
@@ -153,7 +184,8 @@ class Shadow:
         self.stopped = None
         self.bytes = 0
         self.seconds = 0.0
-        self.generators = {}
+        self.generators, self.pools = {}, {}
+        self.noise_at = 0
 
     def run(self, number, name, action, *arguments):
         """The action's result; None if it fails, which is a restart, or if a budget is used up."""
@@ -161,14 +193,20 @@ class Shadow:
             return None
         began = time.monotonic()
         with self.lock:
+            grad = torch.is_grad_enabled()
             try:
-                with torch.no_grad(), torch.inference_mode(False):
-                    return action(*arguments)
+                if torch.is_inference_mode_enabled():
+                    with torch.inference_mode(False), torch.no_grad():
+                        return action(*arguments)
+                # As `no_grad` does, which takes longer.
+                torch._C._set_grad_enabled(False)
+                return action(*arguments)
             except FullError as full:
                 self.stop(number, str(full))
             except Exception:
                 self.restart(number, name, "not in float64")
             finally:
+                torch._C._set_grad_enabled(grad)
                 self.seconds += time.monotonic() - began
                 if self.seconds > SHADOW_SECONDS and self.stopped is None:
                     self.stop(number, "seconds")
@@ -186,6 +224,20 @@ class Shadow:
         if len(self.restarts) < MOST_RESTARTS:
             self.restarts.append({"number": number, "name": name, "why": why})
 
+    def facts(self):
+        """The keys of the report's `shadow` that the table knows."""
+        number, budget = self.stopped or (None, None)
+        return {
+            "restarts": self.restarts,
+            "restart_count": self.restart_count,
+            "free_choices": self.free_choices,
+            "decisions": self.decisions,
+            "undefined": self.undefined,
+            "stopped_at": number,
+            "stopped_by": budget,
+            "seconds": self.seconds,
+        }
+
     def generator(self, device):
         """Our own random numbers on a device: the script's draws stay as they are."""
         if device not in self.generators:
@@ -202,10 +254,28 @@ class Shadow:
 
     def add_rounding(self, values, sizes, dtype):
         """The values, each moved at random by up to one rounding of a number of this size in the dtype."""
-        part = torch.rand(
-            values.shape, generator=self.generator(values.device), device=values.device, dtype=sizes.dtype
-        )
-        return values + sizes * torch.finfo(REAL.get(dtype, dtype)).eps * (2 * part - 1)
+        unit = torch.finfo(REAL.get(dtype, dtype)).eps
+        return values + sizes * unit * self.noise(values.shape, values.device)
+
+    def round_in_place(self, values, sizes, dtype):
+        """As `add_rounding`, into `values` themselves, which are real. `sizes` None: by their own sizes."""
+        unit = torch.finfo(dtype).eps
+        noise = self.noise(values.shape, values.device)
+        values.addcmul_(values if sizes is None else sizes, noise, value=unit)
+
+    def noise(self, shape, device):
+        """Random numbers from -1 to 1."""
+        length = shape.numel()
+        if 2 * length > NOISE:
+            part = torch.rand(shape, generator=self.generator(device), device=device, dtype=torch.float64)
+            return part.mul_(2).sub_(1)
+        if device not in self.pools:
+            pool = torch.rand(NOISE, generator=self.generator(device), device=device, dtype=torch.float64)
+            self.pools[device] = pool.mul_(2).sub_(1)
+        # A generator of its own: the script's draws stay as they are.
+        self.noise_at = (self.noise_at * 1103515245 + 12345) % (1 << 31)
+        start = (self.noise_at >> 8) % (NOISE - length)
+        return self.pools[device][start : start + length].view(shape)
 
     def sweep(self):
         """Remove storages that the script has freed."""
@@ -239,8 +309,6 @@ class Shadow:
 
     def put(self, tensor, plain, copies):
         """Store the shadows of a tensor's storage."""
-        from torch.multiprocessing.reductions import StorageWeakRef
-
         storage = storage_of(tensor)
         entry = Entry(StorageWeakRef(storage), plain, copies)
         self.table[storage._cdata] = entry
@@ -249,6 +317,8 @@ class Shadow:
     def entry(self, tensor, *, step=None):
         """The Entry of a tensor's storage. Elements that changed out of sight start again."""
         entry = self.table.get(storage_of(tensor)._cdata)
+        if entry is not None and entry.is_sure(tensor):
+            return entry
         present = flat(tensor)
         if entry is None or entry.origin.expired() or not same_kind(entry.plain, present):
             return self.begin(tensor)
@@ -265,7 +335,7 @@ class Shadow:
 
     def views(self, tensor, **how):
         """The shadows of a tensor, one in each row, in float64 or complex128."""
-        view = rows_region(self.entry(tensor, **how).copies, tensor)
+        view = self.entry(tensor, **how).view(tensor)
         if tensor.is_complex():
             view = torch.view_as_complex(view)
             view = view.conj() if tensor.is_conj() else view

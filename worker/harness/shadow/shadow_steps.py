@@ -1,4 +1,7 @@
-"""Follows a script's operations with their shadows. `trace.py` loads it, with `shadow` and `together`."""
+"""Follows a script's operations with their shadows.
+
+`trace.py` loads it, with `shadow`, `together` and `kinds`, which is `step_kinds.py`.
+"""
 
 import math
 
@@ -6,102 +9,17 @@ import torch
 
 shadow = globals()["shadow"]
 together = globals()["together"]
+kinds = globals()["kinds"]
 tensors_of, is_number = shadow.tensors_of, shadow.is_number
 
-# These give one of their inputs' numbers, or a sign of it: nothing is rounded.
-EXACT = {
-    "clone", "copy_", "cat", "stack", "index", "index_select", "gather", "where", "neg", "abs", "relu", "max",
-    "min", "amax", "amin", "maximum", "minimum", "sort", "topk", "flip", "roll", "constant_pad_nd",
-    "slice_scatter", "select_backward", "slice_backward", "repeat", "tril", "triu", "masked_fill",
-    "embedding",
-    "fill", "zero", "sign", "sgn", "clamp", "clamp_min", "clamp_max", "threshold_backward", "alias", "detach",
-    "_unsafe_view", "lift_fresh", "masked_select", "scatter", "index_fill", "max_pool2d_with_indices",
-    "native_dropout", "expand", "ones_like", "zeros_like", "full_like", "new_zeros", "new_ones", "new_full",
-}  # fmt: skip
-# Equality of rounded numbers says nothing about a decision.
-EQUALITIES = {"eq", "ne", "equal"}
-# Their outputs hold no numbers yet, or numbers that nobody computed: their shadows begin at the first use.
-EMPTY = {"empty_like", "new_empty", "new_empty_strided", "set_", "resize_", "_resize_output_"}
-# The outputs that have one right answer each: signs and orders are free in the others, or they go with the
-# script's pivots.
-UNIQUE = {
-    "_linalg_eigh": (0,), "_linalg_svd": (1,), "svd": (1,), "linalg_qr": (), "linalg_eig": (), "geqrf": (),
-    "linalg_lu": (), "linalg_lu_factor_ex": (), "linalg_householder_product": (), "ormqr": (),
-    "_linalg_solve_ex": (0,), "_linalg_slogdet": (0, 1), "_linalg_det": (0,), "linalg_lstsq": (0,),
-}  # fmt: skip
-# Fused optimizers read these as float32, whatever they are.
-SINGLE_PRECISION = {"state_steps", "grad_scale", "found_inf", "lr"}
-# Only their backward operations take the other outputs.
-FOR_BACKWARD = {"_linalg_solve_ex", "_linalg_slogdet", "_linalg_det"}
-# A small change of the input may change the result by a step of this size; None: of the divisor's size.
-JUMPS = {
-    **dict.fromkeys(("floor", "ceil", "round", "trunc", "sign", "sgn", "heaviside", "floor_divide"), 0.5),
-    **dict.fromkeys(("remainder", "fmod"), None),
-}
-# These round by the largest element of the result, and running sums by many roundings.
-BY_THE_LARGEST = ("linalg_", "fft_", "cholesky", "triangular_solve", "lu_", "svd", "inverse")
-# Sums whose terms may cancel: they round by the sum of the absolute terms.
-SUMS = {
-    "sum", "mean", "mm", "addmm", "bmm", "baddbmm", "mv", "addmv", "dot", "vdot", "convolution", "cumsum",
-    "convolution_backward", "index_add", "scatter_add", "logcumsumexp", "embedding_dense_backward",
-    "_embedding_bag", "addbmm", "addr", "linear", "trace", "avg_pool2d", "_adaptive_avg_pool2d",
-}  # fmt: skip
-# Their factors may have the 10 bits of TF32, as float16 has.
-SHORTENED = {
-    "mm",
-    "addmm",
-    "bmm",
-    "baddbmm",
-    "mv",
-    "addmv",
-    "dot",
-    "convolution",
-    "convolution_backward",
-    "linear",
-}
 ABSOLUTE = shadow.COPIES
-RUNNING = ("cumsum", "cumprod", "logcumsumexp")
 MOST_DECISIONS = 5
+PLAIN = {torch.Tensor, torch.nn.Parameter}
+# A result this close to float64 on the same inputs needs no further check: in units of itself, and of the sum
+# of the absolute terms of a sum. `rounding_check.py` allows more, never less.
+UNITS_OF_RESULT, UNITS_OF_TERMS = 16, 64
 # The most operations from `isclose`'s first comparison to its last.
 CLOSENESS_STEPS = 12
-
-
-class Kind:
-    """The kind of an operation: `name` is its base name, `written` lists the arguments that it writes to."""
-
-    def __init__(self, func):
-        schema = func._schema
-        space, _, name = schema.name.partition("::")
-        self.name = name
-        self.foreign = space != "aten"
-        self.draws = torch.Tag.nondeterministic_seeded in func.tags and name not in shadow.FALLBACKS
-        self.may_alias = any(
-            out.alias_info is not None and not out.alias_info.is_write for out in schema.returns
-        )
-        # In inference mode, operations that are made of others arrive whole: `to` may give new numbers.
-        self.is_view = self.may_alias and not is_composite(schema)
-        self.written = [
-            (at, argument.name)
-            for at, argument in enumerate(schema.arguments)
-            if (argument.alias_info is not None and argument.alias_info.is_write)
-            or ("batch_norm" in name and argument.name in shadow.WRITTEN)
-        ]
-
-        self.plain = [
-            (at, argument.name)
-            for at, argument in enumerate(schema.arguments)
-            if name.startswith("_fused_") and argument.name in SINGLE_PRECISION
-        ]
-
-    def written_tensors(self, args, kwargs):
-        """The tensors that the operation writes to."""
-        values = [args[at] if at < len(args) else kwargs.get(name) for at, name in self.written]
-        return list(tensors_of(values))
-
-    def plain_tensors(self, args, kwargs):
-        """The tensors that go into each evaluation as they are."""
-        values = [args[at] if at < len(args) else kwargs.get(name) for at, name in self.plain]
-        return list(tensors_of(values))
 
 
 class Follower:
@@ -120,10 +38,10 @@ class Follower:
         """Look up the shadows of the inputs, before the operation can change them; None to leave it out."""
         kind = self.kinds.get(func)
         if kind is None:
-            kind = self.kinds[func] = Kind(func)
+            kind = self.kinds[func] = kinds.Kind(func)
         if kind.is_view or self.table.stopped is not None:
             return None
-        if not all(type_ in (torch.Tensor, torch.nn.Parameter) for type_ in types):
+        if not PLAIN.issuperset(types):
             return None
         step = shadow.Step(number, func, args, kwargs, kind)
         return self.table.run(number, step.name, self._begin, step)
@@ -132,11 +50,13 @@ class Follower:
         kind = step.kind
         step.written = kind.written_tensors(step.args, step.kwargs)
         inputs = list(tensors_of([step.args, *step.kwargs.values()]))
-        if kind.name in EMPTY or (kind.draws and kind.name != "native_dropout"):
+        if kind.name in kinds.EMPTY or (kind.draws and kind.name != "native_dropout"):
             self.table.forget(step.written)
             return None
         plain = kind.plain_tensors(step.args, step.kwargs)
-        numbers = [each for each in inputs if is_number(each) and not any(each is one for one in plain)]
+        numbers = [each for each in inputs if each.dtype in shadow.WIDE]
+        if plain:
+            numbers = [each for each in numbers if not any(each is one for one in plain)]
         if not numbers:
             return None
         if kind.foreign or not all(map(shadow.is_dense, inputs)):
@@ -146,6 +66,7 @@ class Follower:
             return None
         step.keys = {shadow.storage_of(tensor)._cdata for tensor in inputs}
         step.dtype = numbers[0].dtype
+        step.proved = False
         step.needs_grad = any(tensor.requires_grad for tensor in numbers)
         step.views = {id(tensor): self.table.views(tensor, step=step) for tensor in numbers}
         return step
@@ -163,7 +84,7 @@ class Follower:
             (tensor,) = tensors_of([step.args])
             self.display.show("read", step.number, tensor, step.views[id(tensor)])
             return True
-        if name in EQUALITIES:
+        if name in kinds.EQUALITIES:
             both = [tensor for tensor in tensors_of([step.args]) if is_number(tensor)]
             if len(both) == 2 and both[0].shape == both[1].shape:
                 self.compared_at = step.number
@@ -188,20 +109,23 @@ class Follower:
         if not fresh and not any(map(is_number, step.written)):
             return
         results = self._results(step, outputs, [at for at, _ in fresh])
-        exact = [result[shadow.REFERENCE] for result in results]
-        check_finite(step, exact, outputs)
-        if step.kind.name.rstrip("_") in JUMPS and outputs:
-            self._note_jump(step, exact, outputs)
+        check_finite(step, [result[shadow.REFERENCE] for result in results], outputs)
+        self._take_own(step, outputs, [(at, results[at]) for at, _ in fresh if at < len(results)])
+        if step.kind.base in kinds.JUMPS and outputs:
+            self._note_jump(step, [result[shadow.REFERENCE] for result in results], outputs)
         for at, tensor in fresh:
-            if at not in UNIQUE.get(step.kind.name, (at,)):
-                if step.kind.name not in FOR_BACKWARD or step.needs_grad:
+            if at not in kinds.UNIQUE.get(step.kind.name, (at,)):
+                if step.kind.name not in kinds.FOR_BACKWARD or step.needs_grad:
                     self.table.restart(step.number, step.name, "several right answers")
             elif at < len(results):
                 self._register(tensor, results[at])
         for tensor in step.written:
             if is_number(tensor):
                 entry = self.table.table[shadow.storage_of(tensor)._cdata]
-                shadow.region(entry.plain, tensor).copy_(shadow.region(shadow.flat(tensor), tensor))
+                present = tensor
+                if tensor.is_complex() or tensor.is_neg():
+                    present = shadow.region(shadow.flat(tensor), tensor)
+                shadow.region(entry.plain, tensor).copy_(present)
 
     def _results(self, step, outputs, fresh):
         """For each output, a result for each copy; of the last copies, rounded.
@@ -209,9 +133,12 @@ class Follower:
         `fresh`: the places of outputs that are no inputs.
         """
         is_exact = self._is_exact(step, outputs)
-        terms = None
-        if step.kind.name in SUMS and not step.written:
-            (terms, *_) = tensors_of([self._evaluate(step, ABSOLUTE)])
+        step.terms = terms = None
+        if step.kind.name in kinds.SUMS and not step.written:
+            terms = together.terms_of(step)
+            if terms is None:
+                (terms, *_) = tensors_of([self._evaluate(step, ABSOLUTE)])
+        step.terms = terms
         writes_integers = any(id(each) not in step.views for each in step.written)
         results = together.evaluate(step, writes_integers)
         if results is not None:
@@ -236,10 +163,39 @@ class Follower:
     def _round_together(self, step, outputs, fresh, terms):
         """Round the last copies of what the operation wrote to, and of its fresh results, in place."""
         rounded = slice(shadow.ROUNDED[0], shadow.ROUNDED[-1] + 1)
+        is_plain = not step.kind.name.lstrip("_").startswith((*kinds.BY_THE_LARGEST, *kinds.RUNNING))
+        if step.kind.name in kinds.SHORTENED and self.may_use_tf32(
+            step.func._schema.name, outputs[0].device.type
+        ):
+            is_plain = False
         views = [(step.views[id(each)], each.dtype, None) for each in step.written if id(each) in step.views]
         for view, dtype, sums in views + [(rows, outputs[at].dtype, terms) for at, rows in fresh]:
             part = view[rounded]
+            if is_plain and not part.is_complex():
+                self.table.round_in_place(part, sums, dtype)
+                continue
             part.copy_(self._with_rounding(step, part, dtype, sums))
+
+    def _is_shortened(self, step, values):
+        """Whether a card may have shortened the factors to TF32."""
+        if step.kind.name not in kinds.SHORTENED or not values:
+            return False
+        return self.may_use_tf32(step.func._schema.name, values[0].device.type)
+
+    def _take_own(self, step, outputs, fresh):
+        """Note whether float64 on the script's own inputs gives its results, and go on with these.
+
+        `fresh`: places of outputs that are no inputs, with their results.
+        """
+        pairs = [(step.views[id(each)], each) for each in step.written if id(each) in step.views]
+        pairs += [(results, outputs[at]) for at, results in fresh]
+        proved = step.kind.is_proved
+        for results, theirs in pairs:
+            mine, values = results[shadow.OWN], theirs.to(shadow.WIDE[theirs.dtype])
+            proved = proved and is_close(mine, values, theirs, step.terms)
+            if mine.shape == values.shape:
+                mine.copy_(values)
+        step.proved = proved and bool(pairs)
 
     def _with_rounding(self, step, values, dtype, terms=None):
         """The values with what the operation may have rounded: by each element, or by the largest one.
@@ -247,12 +203,14 @@ class Follower:
         `terms`: for a sum, the sum of its absolute terms.
         """
         name = step.kind.name.lstrip("_")
-        sizes = values.abs().max().expand_as(values) if name.startswith(BY_THE_LARGEST) else values.abs()
+        sizes = (
+            values.abs().max().expand_as(values) if name.startswith(kinds.BY_THE_LARGEST) else values.abs()
+        )
         if terms is not None and terms.shape == values.shape[-terms.dim() or values.dim() :]:
             sizes = torch.maximum(sizes, terms.abs())
-        if name.startswith(RUNNING) and values.numel():
+        if name.startswith(kinds.RUNNING) and values.numel():
             sizes = sizes * math.sqrt(values.numel())
-        if name in SHORTENED and self.may_use_tf32(step.func._schema.name, values.device.type):
+        if self._is_shortened(step, [values]):
             dtype = torch.float16
         return self.table.add_rounding(values, sizes, dtype)
 
@@ -262,7 +220,7 @@ class Follower:
         Its result is that of a matrix so close, and may be far off if the matrix is ill-conditioned.
         """
         name = step.kind.name.lstrip("_")
-        if copy not in shadow.ROUNDED or not name.startswith(BY_THE_LARGEST) or step.written:
+        if copy not in shadow.ROUNDED or not name.startswith(kinds.BY_THE_LARGEST) or step.written:
             return values
         # Elimination rounds each element once for each row above it.
         steps = max(1.0, math.sqrt(values.shape[-1]) / 2) if values.dim() and "linalg" in name else 1.0
@@ -274,6 +232,10 @@ class Follower:
         self.table.make_room(present.numel(), present.element_size())
         if any(result.shape != tensor.shape for result in results):
             raise ValueError("another shape")
+        if isinstance(results, torch.Tensor) and results.dtype is torch.float64 and results.is_contiguous():
+            if present.numel() == tensor.numel() and tensor.is_contiguous():
+                self.table.put(tensor, present.clone(), results.view(shadow.COPIES, -1))
+                return
         copies = present.double().expand(shadow.COPIES, -1).clone(memory_format=torch.contiguous_format)
         region = shadow.rows_region(copies, tensor)
         if isinstance(results, torch.Tensor):
@@ -310,7 +272,7 @@ class Follower:
 
     def _note_jump(self, step, exact, outputs):
         """Note a step of the result that float64 takes elsewhere."""
-        height = JUMPS[step.kind.name.rstrip("_")]
+        height = kinds.JUMPS[step.kind.name.rstrip("_")]
         if height is None:
             divisor = step.args[1]
             height = 0.5 * (divisor.double() if isinstance(divisor, torch.Tensor) else torch.tensor(divisor))
@@ -351,14 +313,17 @@ class Follower:
 
     def _is_exact(self, step, outputs):
         """Whether the operation rounds nothing."""
-        name = step.kind.name.rstrip("_") if step.kind.name != "copy_" else "copy_"
-        if name in ("_to_copy", "copy_") or step.kind.may_alias:
+        if step.kind.base in ("_to_copy", "copy") or step.kind.may_alias:
             return not outputs or torch.finfo(outputs[0].dtype).eps <= torch.finfo(step.dtype).eps
-        return name in EXACT
+        return step.kind.is_exact
 
 
 def check_finite(step, exact, outputs):
     """Raise ValueError if float64 gives NaN for a number of the script: its kernel is no reference here."""
+    if exact and not step.written and exact[0].is_floating_point() and len(exact) == 1:
+        # One sum shows that there is no NaN.
+        if not math.isnan(float(exact[0].sum())):
+            return
     pairs = list(zip(exact, outputs))
     pairs += [
         (step.views[id(each)][shadow.REFERENCE], each) for each in step.written if id(each) in step.views
@@ -369,14 +334,25 @@ def check_finite(step, exact, outputs):
                 raise ValueError("no number")
 
 
-def is_composite(schema):
-    """Whether an operation is made of other operations of torch."""
-    name = schema.name + ("." + schema.overload_name if schema.overload_name else "")
-    return torch._C._dispatch_has_kernel_for_dispatch_key(name, "CompositeImplicitAutograd")
+def is_close(mine, values, theirs, terms):
+    """Whether a result of the script lies so close to float64 that rounding explains it without more tests.
+
+    `values` are those of `theirs` in float64. Only on the CPU: a card's float64 may have the card's error.
+    """
+    if mine.shape != values.shape or values.is_complex() or theirs.device.type != "cpu":
+        return False
+    limits = torch.finfo(theirs.dtype)
+    if terms is not None and terms.shape == mine.shape and terms.is_floating_point():
+        sizes, units = terms, UNITS_OF_TERMS
+    else:
+        sizes, units = mine.abs(), UNITS_OF_RESULT
+    if not mine.numel():
+        return True
+    return float((values - mine).abs_().sub_(sizes, alpha=units * limits.eps).max()) <= limits.tiny
 
 
 def shadow_of(step, tensor, copy):
-    """One of the shadows of an input; with ABSOLUTE the reference's absolute values."""
+    """One of the shadows of an input; with ABSOLUTE the absolute values of the script's own."""
     if copy == ABSOLUTE:
-        return step.views[id(tensor)][shadow.REFERENCE].abs().to(shadow.WIDE[tensor.dtype])
+        return step.views[id(tensor)][shadow.OWN].abs().to(shadow.WIDE[tensor.dtype])
     return step.views[id(tensor)][copy]

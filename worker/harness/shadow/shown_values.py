@@ -85,11 +85,12 @@ class ShownValues:
                 self.table.run(number, "the end", self.show_tensor, "end", number, value, name)
 
     def facts(self):
-        """The facts of values, those of comparisons, and how many of both were left out."""
+        """The keys `values`, `compared` and `omitted` of the report's `shadow`."""
         rows = {kind: [*self.first[kind], *self.last.get(kind, ())] for kind in self.counts}
         compared = rows.pop("compared", [])
         values = [facts for kind in rows for facts in rows[kind]]
-        return values, compared, sum(self.counts.values()) - len(values) - len(compared)
+        omitted = sum(self.counts.values()) - len(values) - len(compared)
+        return {"values": values, "compared": compared, "omitted": omitted}
 
 
 def word(value):

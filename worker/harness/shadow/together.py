@@ -29,6 +29,8 @@ DIMENSION = {
     "_log_softmax_backward_data": 2,
 }
 MEAN = 1
+# Numbers of the script that come again, as `numbers_of` gives them.
+NUMBERS, MOST_NUMBERS = {}, 100
 
 
 class NotTogetherError(Exception):
@@ -56,6 +58,22 @@ def evaluate(step, written_integers):
     return list(shadow.tensors_of([out]))
 
 
+def terms_of(step):
+    """The sum of absolute terms of a sum or a product, with the script's own values; None if unknown."""
+    action = SPECIAL.get(step.kind.name)
+    if action not in (total, product, product_and_sum):
+        return None
+    views = step.views
+    try:
+        step.views = {key: rows[shadow.OWN :].abs() for key, rows in views.items()}
+        result = action(step)[0]
+    except NotTogetherError:
+        return None
+    finally:
+        step.views = views
+    return result if result.is_floating_point() else None
+
+
 def rows_of(step, value, dimensions):
     """A tensor argument for all copies: its shadows, or itself, with leading dimensions of length 1."""
     if id(value) not in step.views:
@@ -72,11 +90,17 @@ def is_broken(value):
 
 def numbers_of(step, value, dimensions, device):
     """A number of Python for all copies: those that move the inputs move it, too."""
-    unit = torch.finfo(shadow.REAL.get(step.dtype, step.dtype)).eps
-    factors = torch.ones(shadow.COPIES, dtype=torch.float64, device=device)
-    factors[shadow.MOVED[0]] += unit
-    factors[shadow.MOVED[1]] -= unit
-    return (factors * value).reshape(-1, *([1] * dimensions))
+    key = (step.dtype, value, dimensions, device)
+    found = NUMBERS.get(key)
+    if found is None:
+        unit = torch.finfo(shadow.REAL.get(step.dtype, step.dtype)).eps
+        factors = torch.ones(shadow.COPIES, dtype=torch.float64, device=device)
+        factors[shadow.MOVED[0]] += unit
+        factors[shadow.MOVED[1]] -= unit
+        if len(NUMBERS) > MOST_NUMBERS:
+            NUMBERS.clear()
+        found = NUMBERS[key] = (factors * value).reshape(-1, *([1] * dimensions))
+    return found
 
 
 def pointwise(step, base):
