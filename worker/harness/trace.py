@@ -55,18 +55,18 @@ def is_arithmetic(func):
 
 def tensors_of(values):
     """An iterator over all tensors in nested lists and tuples."""
-    found = []
-    collect(values, found)
-    return iter(found)
+    tensors = []
+    collect(values, tensors)
+    return iter(tensors)
 
 
-def collect(values, found):
+def collect(values, tensors):
     """Append all tensors in nested lists and tuples: a generator takes three times as long."""
     for value in values:
         if isinstance(value, torch.Tensor):
-            found.append(value)
+            tensors.append(value)
         elif isinstance(value, (list, tuple)):
-            collect(value, found)
+            collect(value, tensors)
 
 
 def is_dense(tensor):

@@ -91,16 +91,16 @@ def is_broken(value):
 def numbers_of(step, value, dimensions, device):
     """A number of Python for all copies: those that move the inputs move it, too."""
     key = (step.dtype, value, dimensions, device)
-    found = NUMBERS.get(key)
-    if found is None:
+    numbers = NUMBERS.get(key)
+    if numbers is None:
         unit = torch.finfo(shadow.REAL.get(step.dtype, step.dtype)).eps
         factors = torch.ones(shadow.COPIES, dtype=torch.float64, device=device)
         factors[shadow.MOVED[0]] += unit
         factors[shadow.MOVED[1]] -= unit
         if len(NUMBERS) > MOST_NUMBERS:
             NUMBERS.clear()
-        found = NUMBERS[key] = (factors * value).reshape(-1, *([1] * dimensions))
-    return found
+        numbers = NUMBERS[key] = (factors * value).reshape(-1, *([1] * dimensions))
+    return numbers
 
 
 def pointwise(step, base):
