@@ -285,8 +285,8 @@ def select(operations, doubtful=()):
     different = [[cpu, card] for cpu, card in pairs if not agree(cpu.out, card.out)]
     in_pairs = {operation.number for both in pairs for operation in both}
     single = [operation for operation in operations if operation.number not in in_pairs]
-    asked = [[each] for each in single if not each.proved or each.name in doubtful]
-    return different + asked, len(pairs), len(single) - len(asked)
+    doubted = [[each] for each in single if not each.proved or each.name in doubtful]
+    return different + doubted, len(pairs), len(single) - len(doubted)
 
 
 def pack(selection):

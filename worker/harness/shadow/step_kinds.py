@@ -1,4 +1,4 @@
-"""What is known of torch's operations by their names and schemas. `trace.py` loads it, with `shadow`."""
+"""Knows torch's operations by their names and schemas. `trace.py` loads it, with `shadow`."""
 
 import torch
 
