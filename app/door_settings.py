@@ -43,3 +43,6 @@ class DoorSettings(LogSettings):
     streams: int = Field(
         default=2500, ge=1, description="most open streams and waits of one web process; more get a 503"
     )
+    caller_streams: int = Field(
+        default=250, ge=1, description="most open streams and waits of one token, or one address, among them"
+    )

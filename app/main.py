@@ -131,7 +131,9 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
     engine = make_engine(chosen)
     meters = Meters(version=_version())
     most_bytes = BODY_FACTOR * chosen.read_limits.most_bytes + BODY_REST
-    announcements = Announcements(chosen.reveal_broker_url() or "", most=chosen.streams)
+    announcements = Announcements(
+        chosen.reveal_broker_url() or "", most=chosen.streams, most_of_caller=chosen.caller_streams
+    )
     quotas = Quotas(chosen)
 
     application = FastAPI(

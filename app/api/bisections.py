@@ -132,7 +132,7 @@ def get_bisection(bisection_id: str, session: SessionDep, _may: CanRead) -> Bise
     responses=problem_responses(401, 404, 409, 422),
 )
 def post_cancel(
-    bisection_id: str, session: SessionDep, _may: CanCancel, idempotency_key: Key = None
+    bisection_id: str, session: SessionDep, may: CanCancel, idempotency_key: Key = None
 ) -> BisectionDocument:
     """Cancel a bisection. Its submitter and maintainers can do this. Its results so far are kept."""
-    return cancel_bisection(session, bisection_id, idempotency_key=idempotency_key)
+    return cancel_bisection(session, bisection_id, who=token_of(may), idempotency_key=idempotency_key)

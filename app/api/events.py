@@ -20,6 +20,7 @@ from fastapi.sse import EventSourceResponse, format_sse_event
 from app.errors import InputError
 from app.http.announcements import LOOK_SECONDS, Listener
 from app.http.guards import HEAD
+from app.http.quotas import caller_of
 from app.http.state import WebState, state_of
 from app.runs.rows.events import (
     START,
@@ -78,9 +79,10 @@ def follow_all(request: Request, *, since: str | None, last_event_id: str | None
 def _answer(request: Request, run_id: str, read: Read, first: Page, last: str) -> Response:
     if request.scope.get(HEAD):
         return Response(media_type="text/event-stream", headers=HEADERS)
-    state_of(request).announcements.require_room()
+    caller = caller_of(request)
+    state_of(request).announcements.require_room(caller)
     shared = partial(_share, state_of(request), run_id, read)
-    stream = _stream(state_of(request), run_id, shared, first, last)
+    stream = _stream(state_of(request), run_id, shared, first, last, caller=caller)
     return EventSourceResponse(stream, headers=HEADERS)
 
 
@@ -132,8 +134,10 @@ async def _stream(
     read: Callable[[str, int], Awaitable[Page]],
     page: Page,
     last: str,
+    *,
+    caller: str | None,
 ) -> AsyncIterator[bytes]:
-    with state.announcements.listening(run_id) as listener:
+    with state.announcements.listening(run_id, caller=caller) as listener:
         if not page.events:
             # We listen from now on, so an event that came since the first read is found here.
             page = await read(last, listener.version)

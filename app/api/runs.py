@@ -187,10 +187,11 @@ def get_all_events(
     responses=problem_responses(401, 404, 409, 422),
 )
 def post_cancel(
-    *, run_id: str, request: Request, session: SessionDep, _may: CanCancel, idempotency_key: Key = None
+    *, run_id: str, request: Request, session: SessionDep, may: CanCancel, idempotency_key: Key = None
 ) -> RunAnswer:
     """Cancel a run. Its submitter and maintainers can do this. Recorded results stay."""
-    return run_answer(request, cancel_whole_run(session, run_id, idempotency_key=idempotency_key))
+    run = cancel_whole_run(session, run_id, who=token_of(may), idempotency_key=idempotency_key)
+    return run_answer(request, run)
 
 
 @router.post(

@@ -81,6 +81,8 @@ def network_of(address: str) -> str:
         parsed = ipaddress.ip_address(address)
     except ValueError:
         return ""
+    if parsed.version == 6 and parsed.ipv4_mapped is not None:
+        parsed = parsed.ipv4_mapped
     if parsed.is_loopback:
         return ""
     if parsed.version == 6:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -49,11 +50,16 @@ class Listener:
 
 
 class Announcements:
-    """Listens to the broker while there are listeners. `most` is the largest number of them."""
+    """Listens to the broker while there are listeners. `most` is the largest number of them.
 
-    def __init__(self, broker_url: str, *, most: int) -> None:
+    `most_of_caller` is that of one caller. Callers without a name have no limit of their own.
+    """
+
+    def __init__(self, broker_url: str, *, most: int, most_of_caller: int) -> None:
         self._url = redis_url(broker_url)
         self._most = most
+        self._most_of_caller = most_of_caller
+        self._of_caller: Counter[str] = Counter()
         self._listeners: dict[str, set[Listener]] = {}
         self._count = 0
         self._task: asyncio.Task[None] | None = None
@@ -67,8 +73,13 @@ class Announcements:
         """Whether announcements arrive. Without a broker, listeners look from time to time."""
         return self._connected.is_set()
 
-    def require_room(self) -> None:
-        """Raise UnavailableError if there are too many listeners."""
+    def require_room(self, caller: str | None) -> None:
+        """Raise UnavailableError if there are too many listeners, at all or of this caller."""
+        if caller is not None and self._of_caller[caller] >= self._most_of_caller:
+            raise UnavailableError(
+                f"You have {self._most_of_caller} open streams, the limit of one caller. Close some.",
+                code="too_many_streams",
+            )
         if self._count >= self._most:
             raise UnavailableError(
                 f"This service has {self._most} open streams, which is its limit. Try again soon.",
@@ -76,21 +87,25 @@ class Announcements:
             )
 
     @contextmanager
-    def listening(self, run_id: str = _EVERY_RUN) -> Iterator[Listener]:
+    def listening(self, run_id: str = _EVERY_RUN, *, caller: str | None) -> Iterator[Listener]:
         """A listener for one run, or for every run. Raises UnavailableError if there are too many."""
-        self.require_room()
+        self.require_room(caller)
         listener = Listener(self, run_id)
         if run_id not in self._listeners:
             self._listeners[run_id] = set()
             self._note(run_id)
         self._listeners[run_id].add(listener)
         self._count += 1
+        self._of_caller[caller or ""] += 1
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._listen())
         try:
             yield listener
         finally:
             self._count -= 1
+            self._of_caller[caller or ""] -= 1
+            # Addresses come and go.
+            self._of_caller += Counter()
             self._listeners[run_id].discard(listener)
             if not self._listeners[run_id]:
                 del self._listeners[run_id], self.versions[run_id]

@@ -21,6 +21,7 @@ from limits.aio.storage import RedisStorage
 from limits.aio.strategies import SlidingWindowCounterRateLimiter
 from redis.exceptions import RedisError
 
+from app.bounded.callers import network_of
 from app.errors import QuotaError
 from app.settings import ServiceSettings
 from worker.contract.broker.url import redis_url
@@ -62,11 +63,10 @@ class Quotas:
         Callers on this machine without a token have no quota: they own it, and a proxy on it may send the
         requests of everybody.
         """
-        address = "" if request.client is None else request.client.host
-        if token is None and is_this_machine(address):
+        caller = request.state.caller = name_of_caller(request, token=token)
+        if caller is None:
             return
         most = self._of_address if token is None else self._of_token
-        caller = f"address:{address}" if token is None else f"token:{token}"
         try:
             quotas = [await self._spend(name, most[name], caller) for name in names if most[name]]
         except (RedisError, OSError) as error:
@@ -111,6 +111,23 @@ class Quotas:
         limiter = self._limiters.pop(asyncio.get_running_loop(), None)
         if limiter is not None:
             await limiter.storage.bridge.get_connection().aclose()  # type: ignore[attr-defined]
+
+
+def name_of_caller(request: Request, *, token: str | None) -> str | None:
+    """The caller whose requests are counted together: a token, an address, or a network of IPv6.
+
+    None for callers on this machine without a token.
+    """
+    if token is not None:
+        return f"token:{token}"
+    address = "" if request.client is None else request.client.host
+    return None if is_this_machine(address) else f"address:{network_of(address) or address}"
+
+
+def caller_of(request: Request) -> str | None:
+    """The caller of a request whose quota was counted, as `name_of_caller` names it."""
+    caller: str | None = getattr(request.state, "caller", None)
+    return caller
 
 
 def is_this_machine(address: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections import Counter
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
@@ -47,6 +48,35 @@ def test_fifty_together(web: Web) -> None:
     assert web.stage.count(RunRow) == 1
 
 
+def test_nobody_takes_the_key_of_another_token(web: Web) -> None:
+    """Keys can be guessed. Whoever uses one first changes nothing for its owner."""
+    key = {"Idempotency-Key": "https://github.com/numpy/numpy/issues/7"}
+    stranger, owner = (web.token(Scope.SUBMIT) | key for _ in range(2))
+    other = {**BODY, "claim": "ValueError: other"}
+    ids = [
+        web.client.post("/api/v1/runs", json=body, headers=headers)
+        for body, headers in ((other, stranger), (BODY, owner), (other, stranger), (BODY, owner), (BODY, key))
+    ]
+    assert [answer.status_code for answer in ids] == [202] * 5
+    first, own, first_again, own_again, nobodys = (answer.json() for answer in ids)
+    assert (first["id"], own["id"]) == (first_again["id"], own_again["id"])
+    assert len({first["id"], own["id"], nobodys["id"]}) == 3
+    assert own["withdraw_url"] == own_again["withdraw_url"]
+    change = f"/api/v1/runs/{own['id']}/cancel"
+    assert web.client.post(change, headers=owner).status_code == 422
+    # A key that an earlier version stored, for all callers together, is still that of its owner alone.
+    with web.stage.session() as session:
+        session.execute(
+            update(IdempotencyKeyRow)
+            .where(IdempotencyKeyRow.run_id == own["id"])
+            .values(key="sha256:" + hashlib.sha256(b"earlier").hexdigest())
+        )
+    earlier = {"Idempotency-Key": "earlier"}
+    for headers, same in ((owner | earlier, True), (stranger | earlier, False)):
+        answer = web.client.post("/api/v1/runs", json=BODY, headers=headers)
+        assert (answer.json()["id"] == own["id"]) is same
+
+
 def test_a_repeated_request_gets_the_withdraw_link_again(web: Web) -> None:
     headers = {"Idempotency-Key": "one"}
     first, second = (web.client.post("/api/v1/runs", json=BODY, headers=headers).json() for _ in range(2))
@@ -66,9 +96,12 @@ def test_only_the_token_that_submitted_gets_the_withdraw_link_again(web: Web) ->
     owner, other = web.token(Scope.SUBMIT), web.token(Scope.ADMIN)
     key = {"Idempotency-Key": "one"}
     first = web.client.post("/api/v1/runs", json=BODY, headers={**key, **owner}).json()
-    for headers, url in (({}, None), (other, None), (owner, first["withdraw_url"])):
-        again = web.client.post("/api/v1/runs", json=BODY, headers={**key, **headers}).json()
-        assert (again["id"], again["withdraw_url"]) == (first["id"], url)
+    again = web.client.post("/api/v1/runs", json=BODY, headers={**key, **owner}).json()
+    assert (again["id"], again["withdraw_url"]) == (first["id"], first["withdraw_url"])
+    for headers in ({}, other):
+        own = web.client.post("/api/v1/runs", json=BODY, headers={**key, **headers}).json()
+        assert own["id"] != first["id"]
+        assert own["withdraw_url"] != first["withdraw_url"]
 
 
 def test_without_a_token_it_is_given_again_on_loopback_only(settings: ServiceSettings) -> None:

@@ -8,9 +8,12 @@ from typing import Any
 import httpx2
 import pytest
 from api.follower import held_sessions, wait_until
+from event_loop import run_in_thread
 from running_web import web_of
 from stage import Stage, result
 
+from app.errors import UnavailableError
+from app.http.announcements import Announcements
 from app.http.prefer import preferred_wait
 from app.storage.models import RunRow
 
@@ -83,6 +86,25 @@ def test_the_operator_bounds_the_wait(stage: Stage) -> None:
         assert (plan.status_code, plan.json()["url"]) == (200, None)
         assert web.client.get("/api/v1/runs/nothing", headers=WAIT).status_code == 404
         assert "preference-applied" not in web.client.get(address).headers
+
+
+def test_one_caller_does_not_take_all_streams() -> None:
+    async def scene() -> None:
+        announcements = Announcements("redis://localhost:1", most=3, most_of_caller=1)
+        with announcements.listening("a", caller="address:192.0.2.1"):
+            with pytest.raises(UnavailableError):
+                announcements.require_room("address:192.0.2.1")
+            with (
+                announcements.listening("a", caller=None),
+                announcements.listening("b", caller=None),
+                pytest.raises(UnavailableError),
+            ):
+                announcements.require_room("address:192.0.2.2")
+            announcements.require_room("address:192.0.2.2")
+        announcements.require_room("address:192.0.2.1")
+        await announcements.close()
+
+    run_in_thread(scene)
 
 
 def test_there_is_a_limit_of_waits(stage: Stage) -> None:

@@ -100,6 +100,25 @@ def test_an_unsigned_bundle_has_nobody_until_it_comes_signed(
     )
 
 
+def test_what_the_unsigned_copy_said_of_itself_is_not_vouched_for(
+    web: Web, bundle: dict[str, Any], key: bytes
+) -> None:
+    """Somebody sends the evidence first, unsigned, with another time and version. It is not in its digest."""
+    altered = json.loads(json.dumps(bundle))
+    altered["made_by"]["samehere"] = "99.1"
+    altered["run"] |= {"created_at": "2001-01-01T00:00:00+00:00"}
+    altered["run"]["plan"] |= {"preset": None, "at_most": 77}
+    run = send(web, with_digest(altered)).json()
+    assert run["contributed"]["samehere"] == "99.1"
+    assert send(web, sign_bundle(bundle, key)).json()["id"] == run["id"]
+    signed = web.client.get(f"/api/v1/runs/{run['id']}").json()
+    assert signed["contributed"]["signed_by"]["name"] == "lab-h100"
+    assert signed["contributed"]["samehere"] == bundle["made_by"]["samehere"]
+    assert not signed["contributed"]["ran_at"].startswith("2001")
+    again = web.client.get(f"/api/v1/runs/{run['id']}/bundle").json()
+    assert again["run"]["plan"] == bundle["run"]["plan"]
+
+
 def test_both_alphabets_and_a_missing_key_id_are_accepted(
     web: Web, bundle: dict[str, Any], key: bytes
 ) -> None:

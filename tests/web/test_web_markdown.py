@@ -53,6 +53,10 @@ def test_nothing_ends_a_fence_but_its_end(text: str) -> None:
         "a|b",
         "\n",
         "www.x.example",
+        "(@someone)",
+        "so.@someone",
+        "*@some-one*",
+        "Fixes GH-12",
     ],
 )
 def test_what_means_something_in_markdown_is_not_plain(text: str) -> None:

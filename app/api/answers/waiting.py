@@ -17,6 +17,7 @@ from app.errors import UnavailableError
 from app.http.checked_route import CheckedRoute
 from app.http.guards import HEAD
 from app.http.prefer import APPLIED, HEADER, preferred_wait
+from app.http.quotas import caller_of
 from app.http.state import WebState, state_of
 from app.runs.rows.events import is_over
 from app.states import OPEN_STATES
@@ -78,7 +79,8 @@ class _Waiting(Response):
         if run["state"] not in OPEN_STATES or not run["links"]:
             return self._response
         state = state_of(self._request)
-        if not await _is_over_in_time(state, run["id"], self._seconds, receive):
+        caller = caller_of(self._request)
+        if not await _is_over_in_time(state, run["id"], self._seconds, receive, caller=caller):
             return self._response
         more = {name: run[name] for name in ("withdraw_url",) if name in run}
         body = await run_in_threadpool(_read_again, self._request, run["id"], more)
@@ -88,9 +90,11 @@ class _Waiting(Response):
         return response
 
 
-async def _is_over_in_time(state: WebState, run_id: str, seconds: float, receive: Receive) -> bool:
+async def _is_over_in_time(
+    state: WebState, run_id: str, seconds: float, receive: Receive, *, caller: str | None
+) -> bool:
     """Wait for the end of a run. False if the time is over, or if the caller has left."""
-    end = asyncio.ensure_future(_wait_for_end(state, run_id))
+    end = asyncio.ensure_future(_wait_for_end(state, run_id, caller=caller))
     leaving = asyncio.ensure_future(_wait_for_disconnect(receive))
     try:
         done, _ = await asyncio.wait({end, leaving}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -101,8 +105,8 @@ async def _is_over_in_time(state: WebState, run_id: str, seconds: float, receive
     return end in done and end.result()
 
 
-async def _wait_for_end(state: WebState, run_id: str) -> bool:
-    with state.announcements.listening(run_id) as listener:
+async def _wait_for_end(state: WebState, run_id: str, *, caller: str | None) -> bool:
+    with state.announcements.listening(run_id, caller=caller) as listener:
         while not await run_in_threadpool(_is_over, state, run_id):
             await listener.wait()
     return True

@@ -141,7 +141,7 @@ def contribute(
     )
     stored_run = queries.run_with_evidence(session, digest) or _own_run(session, bundle, digest)
     if stored_run is not None:
-        _note_signer(stored_run, signer)
+        _note_signer(stored_run, bundle, signer, settings=settings)
         return ContributeResult(document=document_of(session, stored_run), created=False)
     report = _report(session, bundle, own_reading, report_id=report_id)
     reading = own_reading if report is None else reading_of(session, report)
@@ -157,10 +157,36 @@ def _signed_by(signer: Signer | None) -> dict[str, Any]:
     return {} if signer is None else {"signed_by": {"name": signer.name, "key": signer.key_id}}
 
 
-def _note_signer(run: RunRow, signer: Signer | None) -> None:
-    """Note who signed a run that was contributed before without a signature."""
-    if signer is not None and run.contributed_by is not None and "signed_by" not in (run.made_by or {}):
-        run.made_by = {**(run.made_by or {}), **_signed_by(signer)}
+def _note_signer(run: RunRow, bundle: Bundle, signer: Signer | None, *, settings: ServiceSettings) -> None:
+    """Note who signed a run that was contributed before without a signature.
+
+    The evidence is the same. Its time, version and plan become those of the signed bundle, because anyone may
+    have sent the unsigned one.
+    """
+    if signer is None or run.contributed_by is None or "signed_by" in (run.made_by or {}):
+        return
+    run.made_by = _made_by(bundle, signer)
+    _take_plan(run, bundle, settings=settings)
+
+
+def _made_by(bundle: Bundle, signer: Signer | None) -> dict[str, Any]:
+    nodes = {one.result.node for job in bundle.jobs for one in job.attempts if one.result is not None}
+    made_by: dict[str, Any] = to_storable(
+        {
+            "nodes": sorted(nodes),
+            "samehere": bundle.made_by.samehere,
+            "ran_at": bundle.run.created_at.isoformat(),
+            **_signed_by(signer),
+        }
+    )
+    return made_by
+
+
+def _take_plan(run: RunRow, bundle: Bundle, *, settings: ServiceSettings) -> None:
+    plan = bundle.run.plan
+    # Any other name of a preset was chosen elsewhere, and pages name the preset of a run.
+    run.preset = plan.preset if plan.preset in known_presets(settings) else None
+    run.repeats_at_most, run.repeats_exact = plan.at_most, plan.exact
 
 
 def _own_run(session: Session, bundle: Bundle, digest: str) -> RunRow | None:
@@ -193,32 +219,20 @@ def _store(
     signer: Signer | None,
     settings: ServiceSettings,
 ) -> RunDocument:
-    bundle = evidence.bundle
-    moment, preset = now(), bundle.run.plan.preset
-    made_by = {
-        "nodes": sorted(
-            {one.result.node for job in bundle.jobs for one in job.attempts if one.result is not None}
-        ),
-        "samehere": bundle.made_by.samehere,
-        "ran_at": bundle.run.created_at.isoformat(),
-        **_signed_by(signer),
-    }
+    bundle, moment = evidence.bundle, now()
     run = RunRow(
         id=new_id(),
         report_id=report.id,
         state=bundle.run.state,
-        # Any other name of a preset was chosen elsewhere, and pages name the preset of a run.
-        preset=preset if preset in known_presets(settings) else None,
-        repeats_at_most=bundle.run.plan.at_most,
-        repeats_exact=bundle.run.plan.exact,
         last_event=0,
         summary="",
         contributed_by=by,
         evidence_digest=evidence.digest,
-        made_by=to_storable(made_by),
+        made_by=_made_by(bundle, signer),
         created_at=moment,
         finished_at=moment,
     )
+    _take_plan(run, bundle, settings=settings)
     session.add(run)
     session.flush()
     store_jobs(session, bundle, run, moment=moment, own=False)

@@ -52,9 +52,9 @@ def start_bisection(
     Raises NotFoundError, InputError, ConflictError, IdempotencyError.
     """
     report = get_runnable_report(session, report_id)
-    bisection_id = new_id()
+    bisection_id, digest = new_id(), _digest(report_id, request)
     earlier_run = earlier_answer(
-        session, idempotency_key, body_digest=_digest(report_id, request), run_id=bisection_id
+        session, idempotency_key, body_digest=digest, run_id=bisection_id, submitter=who
     )
     if earlier_run is not None:
         return bisection_document(session, earlier_run.id)
@@ -159,15 +159,18 @@ def bisections_of_report(
 
 
 def cancel_bisection(
-    session: Session, bisection_id: str, *, idempotency_key: str | None = None
+    session: Session, bisection_id: str, *, who: str | None = None, idempotency_key: str | None = None
 ) -> BisectionDocument:
-    """Cancel a bisection; its results so far are kept.
+    """Cancel a bisection; its results so far are kept. `who` is the id of a token.
 
     Raises NotFoundError, ConflictError if it has finished.
     """
     bisection_document(session, bisection_id)
     digest = json_digest({"cancel": bisection_id})
-    if earlier_answer(session, idempotency_key, body_digest=digest, run_id=bisection_id) is None:
+    earlier_run = earlier_answer(
+        session, idempotency_key, body_digest=digest, run_id=bisection_id, submitter=who
+    )
+    if earlier_run is None:
         cancel_run(session, bisection_id)
         session.flush()
     return bisection_document(session, bisection_id)

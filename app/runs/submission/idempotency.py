@@ -1,4 +1,7 @@
-"""Idempotency keys: the same key with the same body gets the answer of the first request."""
+"""Idempotency keys: the same key of one caller with the same body gets the answer of the first request.
+
+Keys can be guessed: an import makes them from addresses. So nobody takes the key of another token.
+"""
 
 from __future__ import annotations
 
@@ -58,14 +61,14 @@ def earlier_request(
             field="Idempotency-Key",
         )
     new_row = IdempotencyKeyRow(
-        key=_stored_form(key),
+        key=_stored_form(key, submitter),
         body_digest=body_digest,
         run_id=run_id,
         submitter=submitter,
         salt=salt,
         created_at=now(),
     )
-    earlier_key = keys.take_key(session, new_row, older_form=key)
+    earlier_key = keys.take_key(session, new_row, older_forms=(key, _stored_form(key, None)))
     if earlier_key is None:
         return None
     if earlier_key.body_digest != body_digest:
@@ -78,9 +81,11 @@ def earlier_request(
     )
 
 
-def earlier_answer(session: Session, key: str | None, *, body_digest: str, run_id: str) -> RunDocument | None:
+def earlier_answer(
+    session: Session, key: str | None, *, body_digest: str, run_id: str, submitter: str | None
+) -> RunDocument | None:
     """The run that an earlier request with this key made or changed. As `earlier_request`."""
-    earlier = earlier_request(session, key, body_digest=body_digest, run_id=run_id)
+    earlier = earlier_request(session, key, body_digest=body_digest, run_id=run_id, submitter=submitter)
     return None if earlier is None else earlier.document
 
 
@@ -98,6 +103,8 @@ def secret_of_key(key: str, salt: str) -> str:
     return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
 
 
-def _stored_form(key: str) -> str:
-    # Whoever reads the database must not learn the key: it is a part of the withdraw secret.
-    return "sha256:" + hashlib.sha256(key.encode()).hexdigest()
+def _stored_form(key: str, submitter: str | None) -> str:
+    # Whoever reads the database must not learn the key: it is a part of the withdraw secret. No key of a
+    # caller has a NUL.
+    owned = key if submitter is None else f"{submitter}\0{key}"
+    return "sha256:" + hashlib.sha256(owned.encode()).hexdigest()

@@ -32,7 +32,9 @@ def relaunch(
     report = get_report(session, report_id)
     run_id = new_id()
     body_digest = json_digest({"report": report_id, **request.cells_as_data()})
-    earlier_run = earlier_answer(session, idempotency_key, body_digest=body_digest, run_id=run_id)
+    earlier_run = earlier_answer(
+        session, idempotency_key, body_digest=body_digest, run_id=run_id, submitter=who
+    )
     if earlier_run is not None:
         return earlier_run
     fleet = known_fleet(session, settings=settings)

@@ -66,7 +66,9 @@ def rerun(
     """
     if which is Which.ALL:
         return _as_new_run(session, run_id, settings=settings, who=who, idempotency_key=idempotency_key)
-    earlier_run = _earlier_change(session, run_id, idempotency_key, {"rerun": run_id, "which": which})
+    earlier_run = _earlier_change(
+        session, run_id, idempotency_key, {"rerun": run_id, "which": which}, who=who
+    )
     if earlier_run is not None:
         return earlier_run
     run = _rerunnable_run(session, run_id)
@@ -112,7 +114,7 @@ def add_cells(
     Raises NotFoundError, InputError, ConflictError if the run has all these cells already.
     """
     added = {"add_to": run_id, "targets": [target.model_dump(mode="json") for target in targets]}
-    earlier_run = _earlier_change(session, run_id, idempotency_key, added)
+    earlier_run = _earlier_change(session, run_id, idempotency_key, added, who=who)
     if earlier_run is not None:
         return earlier_run
     run = _rerunnable_run(session, run_id)
@@ -151,12 +153,15 @@ def add_cells(
     return document_of(session, run)
 
 
-def cancel_whole_run(session: Session, run_id: str, *, idempotency_key: str | None = None) -> RunDocument:
+def cancel_whole_run(
+    session: Session, run_id: str, *, who: str | None = None, idempotency_key: str | None = None
+) -> RunDocument:
     """Cancel a run. Cancelling twice is harmless, and a repeated request cancels no rerun.
 
+    `who` is the id of a token.
     Raises NotFoundError; ConflictError if the run has finished.
     """
-    earlier_run = _earlier_change(session, run_id, idempotency_key, {"cancel": run_id})
+    earlier_run = _earlier_change(session, run_id, idempotency_key, {"cancel": run_id}, who=who)
     if earlier_run is not None:
         return earlier_run
     cancel_run(session, run_id)
@@ -165,14 +170,15 @@ def cancel_whole_run(session: Session, run_id: str, *, idempotency_key: str | No
 
 
 def _earlier_change(
-    session: Session, run_id: str, key: str | None, change: Mapping[str, Any]
+    session: Session, run_id: str, key: str | None, change: Mapping[str, Any], *, who: str | None
 ) -> RunDocument | None:
     """The run, if an earlier request with this key has changed it so. None if this is the first request."""
     if key is None:
         return None
     # The key refers to the run, so the run must exist.
     get_run(session, run_id)
-    return earlier_answer(session, key, body_digest=json_digest(dict(change)), run_id=run_id)
+    digest = json_digest(dict(change))
+    return earlier_answer(session, key, body_digest=digest, run_id=run_id, submitter=who)
 
 
 def cancel_cell(
@@ -187,7 +193,9 @@ def cancel_cell(
 
     Raises NotFoundError, ConflictError if the cell is judged.
     """
-    earlier_run = _earlier_change(session, run_id, idempotency_key, {"cancel": run_id, "cell": job_id})
+    earlier_run = _earlier_change(
+        session, run_id, idempotency_key, {"cancel": run_id, "cell": job_id}, who=who
+    )
     if earlier_run is not None:
         return earlier_run
     run = _rerunnable_run(session, run_id)
@@ -306,7 +314,11 @@ def _as_new_run(
     _refuse_bisection(run)
     new_run_id = new_id()
     earlier_run = earlier_answer(
-        session, idempotency_key, body_digest=json_digest({"rerun": run_id}), run_id=new_run_id
+        session,
+        idempotency_key,
+        body_digest=json_digest({"rerun": run_id}),
+        run_id=new_run_id,
+        submitter=who,
     )
     if earlier_run is not None:
         return earlier_run

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import update
+from sqlalchemy import select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -44,13 +44,20 @@ def store_environment(session: Session, digest: str, facts: dict[str, Any], *, m
     )
 
 
-def take_key(session: Session, new_row: IdempotencyKeyRow, *, older_form: str) -> IdempotencyKeyRow | None:
+def take_key(
+    session: Session, new_row: IdempotencyKeyRow, *, older_forms: Collection[str]
+) -> IdempotencyKeyRow | None:
     """Store a key for a run. Returns the row of the key if it is taken, else None.
 
-    `older_form` is the key as it was stored earlier. Waits for a submission with the same key that has not
-    been committed yet.
+    `older_forms` are the key as earlier versions stored it, for all submitters together. Waits for a
+    submission with the same key that has not been committed yet.
     """
-    earlier = session.get(IdempotencyKeyRow, older_form)
+    earlier = session.scalar(
+        select(IdempotencyKeyRow).where(
+            IdempotencyKeyRow.key.in_(older_forms),
+            IdempotencyKeyRow.submitter.is_not_distinct_from(new_row.submitter),
+        )
+    )
     if earlier is not None:
         return earlier
     columns = {column.key: getattr(new_row, column.key) for column in IdempotencyKeyRow.__table__.columns}

@@ -35,6 +35,9 @@ MOST_TRACES, MOST_TRACE_CHARACTERS = 3, 3_000
 _TICKS = re.compile(r"`+")
 # Our own words, labels and version numbers have only these characters.
 _PLAIN = re.compile(r"[A-Za-z0-9 .,:;@+*/=%()'’≈–—×!?-]*")
+# A tracker makes links of these, and tells people: a name after any sign (`(@ada`), another issue (`GH-7`). A
+# `@` within a word, as in `cpu@torch-2.13`, is none of them.
+_LINKS = re.compile(r"(?<![A-Za-z0-9])@\w|www\.|\bGH-\d", re.IGNORECASE)
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9 .,:;@+*/=%()'’≈–—×!?-]+")
 _CHECKS = {
     CheckResult.MET: "seen as claimed",
@@ -54,10 +57,8 @@ def fence(text: str, language: str = "") -> str:
 
 
 def is_plain(text: str) -> bool:
-    """Whether a text may stand outside a fence: it has no mark-up, no mention and no address."""
-    return (
-        _PLAIN.fullmatch(text) is not None and "://" not in text and not re.search(r"(?:^|\s)@\w|www\.", text)
-    )
+    """Whether a text may stand outside a fence: it has no mark-up, no mention, no reference, no address."""
+    return _PLAIN.fullmatch(text) is not None and "://" not in text and not _LINKS.search(text)
 
 
 def plain(text: str, otherwise: str = "…") -> str:
