@@ -14,6 +14,7 @@ import argparse
 import json
 import logging
 import socket
+import sys
 import tempfile
 import threading
 import time
@@ -34,7 +35,9 @@ from app.settings import ServiceSettings
 from app.storage.migrate import upgrade
 from app.storage.models import WebhookDeliveryRow, WebhookRow
 from app.storage.session import make_engine, session_factory
-from tests.webhook_receiver import Receiver, Reply, closed_port, receiving
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from webhook_receiver import Receiver, Reply, closed_port, receiving  # lies beside the tests
 
 SENDERS = 4
 # Each failure is a line of the log, which is not what is measured.

@@ -14,6 +14,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from app.errors import SetupError, UnavailableError
+from app.runs.github.setup import check_setup
 from app.runs.rows.presets import known_presets
 from app.serve.exposure import require_token
 from app.settings import ServiceSettings, read_settings
@@ -37,6 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
         log_to_stderr("web", settings)
         # Checked here, too: the web may run as another user than the supervisor.
         known_presets(settings)
+        check_setup(settings)
         # With an inherited socket the supervisor has checked these two.
         if fd is None:
             require_password(settings)

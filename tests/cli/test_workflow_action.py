@@ -26,7 +26,7 @@ SAMEHERE = str(Path(sys.executable).parent / "samehere")
 EXPRESSION = re.compile(r"\$\{\{\s*([a-z_]+(?:\.[A-Za-z0-9_-]+)+)\s*\}\}")
 # How GitHub starts `shell: bash`.
 BASH = ("bash", "--noprofile", "--norc", "-e", "-o", "pipefail")
-STEPS = ["install", "Build the toolchain", "reproduce", "result", "Decide"]
+STEPS = ["install", "toolchain", "reproduce", "result", "Decide"]
 
 
 @dataclass

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from app.errors import SetupError
 from app.runs.github.secrets import private_key
+from app.runs.github.setup import NO_EXTRA
 from app.settings import ServiceSettings
 
 CHECK_NAME = "samehere"
@@ -219,7 +220,7 @@ class GithubHub:
             from githubkit import AppInstallationAuthStrategy, GitHub
             from githubkit.cache import MemCacheStrategy
         except ImportError:
-            raise SetupError("The GitHub App needs an extra: pip install 'samehere[github]'.") from None
+            raise SetupError(NO_EXTRA, code="no_extra") from None
 
         key = (place.installation_id, place.repository, place.is_pull)
         known = self._clients.get(key)
