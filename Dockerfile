@@ -25,6 +25,7 @@ COPY pyproject.toml constraints.txt README.md LICENSE samehere.py ./
 COPY app app
 COPY worker worker
 COPY migrations migrations
+COPY samehere_client samehere_client
 
 FROM base AS web
 # `embedded` for pg_dump, pg_restore and psql: `samehere dump` and `samehere restore` use them.

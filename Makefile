@@ -40,7 +40,7 @@ setup: .venv/installed ## create .venv with everything but the development tools
 
 .venv/installed: .venv/pip pyproject.toml constraints.txt
 	$(PIP) --constraint constraints.txt --editable '.[node,service,embedded,mcp,github]'
-	@$(BIN)/python -P -m compileall -q samehere.py app worker migrations
+	@$(BIN)/python -P -m compileall -q samehere.py app worker migrations samehere_client
 	@touch $@
 
 .venv/dev: .venv/installed
@@ -60,7 +60,7 @@ test: .venv/dev toolchain ## run all tests: real Postgres, real broker, real san
 	  { apt-get update -q && apt-get install -yq --no-install-recommends chromium; } >/dev/null 2>&1 || true; fi; \
 	has_browser >/dev/null || $(BIN)/playwright install chromium >/dev/null 2>&1 \
 	  || echo "no chromium can be installed: the tests marked 'browser' will say so" >&2
-	@$(BIN)/python -P -m compileall -q app worker migrations
+	@$(BIN)/python -P -m compileall -q app worker migrations samehere_client
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 10 $(PYTEST_ARGS)
 
 serve: toolchain ## start the service on http://127.0.0.1:8000; with a recorded history: make serve ARGS=--demo

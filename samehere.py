@@ -16,6 +16,8 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
 PACKAGES = ("app", "worker", "migrations")
+# Its name is its own, so nobody overwrites it. Programs of others import it, too.
+CLIENT = "samehere_client"
 # The first lines of each of our packages contain it.
 MARK = "samehere"
 _BAD_SETUP = 2
@@ -27,7 +29,7 @@ class OwnPackages:
     @staticmethod
     def find_spec(name: str, _path: object = None, _target: object = None) -> ModuleSpec | None:
         """The place of one of our packages; None for any other module."""
-        return PathFinder.find_spec(name, [str(FOLDER)]) if name in PACKAGES else None
+        return PathFinder.find_spec(name, [str(FOLDER)]) if name in {*PACKAGES, CLIENT} else None
 
 
 def replaced_packages() -> list[str]:

@@ -3,42 +3,19 @@
 from __future__ import annotations
 
 import re
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from running_web import web_of
-from stage import Stage, result
+from stage import Stage
+from working_node import working
 
 PAGE = Path(__file__).parents[2] / "docs" / "api.md"
 
 
 def program() -> str:
     return "\n\n".join(re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), flags=re.DOTALL | re.MULTILINE))
-
-
-@contextmanager
-def working(stage: Stage) -> Iterator[None]:
-    """The node `n` does whatever is submitted, in a thread."""
-    ended = threading.Event()
-
-    def work() -> None:
-        while not ended.wait(0.05):
-            stage.beat("n")
-            for attempt in stage.dispatch():
-                stage.start(attempt, node="n")
-                stage.say(result(attempt, node="n"))
-
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join(20)
 
 
 def test_the_page_leads_from_a_report_to_a_comment(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

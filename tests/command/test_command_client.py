@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
 import pytest
+from scripted_server import JSON, Answer, Scripted, answer
 
-from app.command.service import client as module
 from app.command.service.client import Client
 from app.errors import (
     ForbiddenError,
@@ -22,46 +18,7 @@ from app.errors import (
     UnavailableError,
 )
 from app.ids import new_id
-
-Answer = tuple[int, dict[str, str], bytes]
-JSON = {"Content-Type": "application/json"}
-
-
-class Scripted:
-    """Answers each request with its next answer, and repeats the last one; it records the requests."""
-
-    def __init__(self) -> None:
-        self.answers: dict[str, list[Answer]] = {}
-        self.asked: list[tuple[str, dict[str, str], bytes]] = []
-        scripted = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def answer(self) -> None:
-                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                key = f"{self.command} {self.path}"
-                scripted.asked.append((key, dict(self.headers.items()), body))
-                waiting = scripted.answers.get(key, [(404, {}, b"")])
-                status, headers, content = waiting.pop(0) if len(waiting) > 1 else waiting[0]
-                if status:
-                    self.send_response(status)
-                    for name, value in headers.items():
-                        self.send_header(name, value)
-                    self.end_headers()
-                    self.wfile.write(content)
-
-            do_GET = do_POST = answer  # noqa: N815
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01})
-        self.thread.start()
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-
-    def count(self, key: str) -> int:
-        return sum(asked[0] == key for asked in self.asked)
+from samehere_client.exchange import TRIES
 
 
 @pytest.fixture
@@ -72,10 +29,6 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Scripted]:
     service.server.shutdown()
     service.server.server_close()
     service.thread.join()
-
-
-def answer(value: Any, status: int = 200, **headers: str) -> Answer:
-    return status, {**JSON, **headers}, json.dumps(value).encode()
 
 
 def test_a_service_that_is_away_is_asked_again_under_the_same_key(scripted: Scripted) -> None:
@@ -95,7 +48,7 @@ def test_a_service_that_stays_away_is_given_up(scripted: Scripted) -> None:
     ]
     with pytest.raises(UnavailableError, match="database is down"):
         Client(scripted.url).submit({}, idempotency_key="k")
-    assert scripted.count("POST /api/v1/runs") == module.TRIES
+    assert scripted.count("POST /api/v1/runs") == TRIES
 
 
 @pytest.mark.parametrize(

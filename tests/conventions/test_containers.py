@@ -72,6 +72,7 @@ def test_the_image_holds_the_sources_only() -> None:
         "app",
         "worker",
         "migrations",
+        "samehere_client",
     }
     ignored = (ROOT / ".dockerignore").read_text().split()
     assert ignored[0] == "**"

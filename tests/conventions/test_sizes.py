@@ -17,7 +17,7 @@ TEST_FUNCTION_LINES = 80
 def sources() -> list[Path]:
     return sorted(
         path
-        for folder in ("app", "worker", "migrations", "tests", "bench")
+        for folder in ("app", "worker", "migrations", "samehere_client", "tests", "bench")
         for path in (ROOT / folder).rglob("*.py")
     )
 

@@ -170,7 +170,9 @@ def bad_sentences(text: str) -> Iterator[str]:
 
 
 def modules() -> list[Path]:
-    return sorted(path for folder in ("app", "worker") for path in (ROOT / folder).rglob("*.py"))
+    return sorted(
+        path for folder in ("app", "worker", "samehere_client") for path in (ROOT / folder).rglob("*.py")
+    )
 
 
 def pages() -> list[Path]:
