@@ -47,10 +47,14 @@ class Client:
 
     def __init__(self, url: str, *, token: str | None = None) -> None:
         """Raises InputError for a wrong address or token."""
+        import httpx2
+
         from samehere_client import Client as Service
 
+        # Each request closes its connection, since a command ends without closing anything.
+        http = httpx2.Client(trust_env=False, limits=httpx2.Limits(max_keepalive_connections=0))
         try:
-            self._service = Service(url, token=token)
+            self._service = Service(url, token=token, http=http)
         except ValueError as error:
             field = "token" if "token has" in str(error) else "server"
             raise InputError(str(error), code=f"bad_{field}", field=field) from error
