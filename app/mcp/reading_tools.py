@@ -82,7 +82,11 @@ def _difference(one: DifferencePart, size: Size) -> DifferenceView:
 
 async def search(rest: Rest, arguments: SearchArguments) -> Callable[[Size], SearchView]:
     """Search the history. Raises RestError."""
-    query = {"q": arguments.query or None, "source_url": arguments.source_url, "cursor": arguments.cursor}
+    query: dict[str, Any] = {
+        "q": arguments.query or None,
+        "source_url": arguments.source_url,
+        "cursor": arguments.cursor,
+    }
     data = await rest.get("/reports", limit=arguments.limit, **query)
     page = document(_ReportPage, data)
     caveats = [] if page.items else ["Nothing was found. This says nothing about what happens."]

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
-
-import anyio
 
 from app.ids import new_id
 from app.judging.dossier.document import Dossier
@@ -20,8 +17,6 @@ from app.mcp.views import BisectView, ExplainView, PointView, RunView
 from app.runs.run_object.bisection_document import BisectionDocument
 from app.runs.run_object.document import RunDocument
 from app.states import OPEN_STATES
-
-POLL_SECONDS = 2.0
 
 
 async def submit(rest: Rest, arguments: SubmitArguments) -> Callable[[Size], RunView]:
@@ -49,14 +44,7 @@ async def submit(rest: Rest, arguments: SubmitArguments) -> Callable[[Size], Run
 
 async def get_run(rest: Rest, arguments: RunArguments) -> Callable[[Size], RunView]:
     """A run, after a while if it has not ended. Raises RestError."""
-    until = time.monotonic() + arguments.wait_seconds
-    while True:
-        data = await rest.get(f"/runs/{arguments.run}")
-        left = until - time.monotonic()
-        if data.get("state") not in OPEN_STATES or left <= 0:
-            break
-        await anyio.sleep(min(POLL_SECONDS, left))
-    run = document(RunDocument, data)
+    run = document(RunDocument, await rest.get(f"/runs/{arguments.run}", wait=arguments.wait_seconds))
     return lambda size: run_view(run, size, url=rest.page(f"/runs/{run.id}"))
 
 

@@ -21,7 +21,10 @@ from running_web import Web, web_of
 from stage import Stage
 
 from app.command.service.client import Client as RestClient
-from app.mcp.arguments import CLAIM_RESOURCE
+from app.ids import new_id
+from app.mcp.arguments import CLAIM_RESOURCE, RunArguments
+from app.mcp.rest import Rest, RestError
+from app.mcp.running_tools import get_run
 from app.mcp.schemas import resources
 from app.mcp.strangers_text import NOTICE
 from app.mcp.tools import TOOLS
@@ -197,6 +200,23 @@ def test_the_guards_of_rest_stand_before_the_door(shared_web: Web) -> None:
     assert httpx2.post(address, json={}, headers={"Host": "evil.example"}).status_code == 403
     deep = httpx2.post(address, content="[" * 200, headers={"Content-Type": "application/json"})
     assert (deep.status_code, deep.json()["code"]) == (422, "json_too_deep")
+
+
+def test_a_wait_is_one_request_that_the_service_bounds() -> None:
+    """Polls would be many requests for the one that is counted."""
+    requests: list[httpx2.Request] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        requests.append(request)
+        return httpx2.Response(404, json={"detail": "There is no such run."})
+
+    async def main() -> None:
+        async with httpx2.AsyncClient(transport=httpx2.MockTransport(answer)) as client:
+            with pytest.raises(RestError):
+                await get_run(Rest(client, base="http://x"), RunArguments(run=new_id(), wait_seconds=7))
+
+    run_in_thread(main)
+    assert [request.headers.get("prefer") for request in requests] == ["wait=7"]
 
 
 def test_nothing_of_the_sdk_is_imported_before_the_first_request() -> None:
