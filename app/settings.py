@@ -13,7 +13,7 @@ from app.door_settings import DoorSettings
 from app.errors import SetupError
 from app.github_settings import GithubSettings
 from app.limits import ReadLimits
-from worker.contract import GIB, KIB, MIB, Level, Limits
+from worker.contract import GIB, KIB, MIB, AttemptKind, Level, Limits
 from worker.contract.broker.url import check_broker_url
 from worker.contract.home import default_home
 from worker.contract.secret_file import complete_urls
@@ -368,6 +368,13 @@ class ServiceSettings(DoorSettings, GithubSettings):
             stream_kill_bytes=self.stream_kill_bytes,
             result_bytes=self.result_bytes,
         )
+
+    def limits_of(self, kind: AttemptKind) -> Limits:
+        """The limits of an attempt of this kind."""
+        limits = self.limits
+        if kind is AttemptKind.PREVIEW:
+            return limits.model_copy(update={"wall_seconds": min(limits.wall_seconds, self.preview_seconds)})
+        return limits.for_passage() if kind is AttemptKind.PASSAGE else limits
 
 
 def read_settings(**options: Any) -> ServiceSettings:

@@ -277,7 +277,7 @@ def nodes(database: psycopg.Connection[Any]) -> None:
             "index": 0,
             "model": f"NVIDIA {name}",
             "memory_bytes": 2**36,
-            "capability": "sm90",
+            "capability": "9.0",
             "driver": "580.159.04",
         }
         hello = Hello.model_validate(

@@ -18,7 +18,14 @@ from app.cache import SizedCache
 from app.clock import now
 from app.http.problems import Problem
 from app.judging.comparison.values import value_text
-from app.runs.estimates.wording import BASIS, STAGES, how_long, queue_position_text, time_since
+from app.runs.estimates.wording import (
+    BASIS,
+    STAGES,
+    end_of_stage,
+    how_long,
+    queue_position_text,
+    time_since,
+)
 from app.runs.run_object.answer.disposition_part import DISPOSITIONS
 from app.runs.run_object.reading_notes import needs_in_words, repair_diff
 from app.runs.run_object.removal_part import removal_words, warning_words
@@ -84,6 +91,7 @@ def environment() -> Environment:
         "written": value_text,
         "queue_position": queue_position_text,
         "how_long": how_long,
+        "end_of_stage": end_of_stage,
         "bisected": lambda bisection: visible(bisected_words(bisection)),
         "time_since": lambda moment: time_since(moment, now()),
         "rerun_choices": rerun_choices,

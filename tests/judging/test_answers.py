@@ -185,7 +185,7 @@ def test_the_words_of_a_contributor_stand_in_no_sentence() -> None:
             "logdet_cpu_isa",
             (
                 "Seen on NVIDIA H200 with torch 2.11.0 (cpu-isa=sse4.2 or cpu-isa=compatible). "
-                "Not with no setting or cpu-isa=avx2."
+                "Not with the default settings or cpu-isa=avx2."
             ),
             Owner.OPEN,
             "Open: it is not decided whether this is a bug.",
@@ -193,9 +193,9 @@ def test_the_words_of_a_contributor_stand_in_no_sentence() -> None:
         (
             "determinism",
             (
-                "Seen on NVIDIA H200 with torch 2.11.0 (no setting or threads=1). Not on Intel(R) Xeon(R) "
-                "Processor with torch 2.11.0 (no setting, deterministic=on or threads=1); "
-                "NVIDIA H200 with torch 2.11.0 (deterministic=on)."
+                "Seen on NVIDIA H200 with torch 2.11.0 (the default settings or threads=1). Not on "
+                "Intel(R) Xeon(R) Processor with torch 2.11.0 (the default settings, deterministic=on or "
+                "threads=1); NVIDIA H200 with torch 2.11.0 (deterministic=on)."
             ),
             Owner.DOCUMENTED,
             "As documented, no defect. Repeats differ, but agree with deterministic algorithms.",

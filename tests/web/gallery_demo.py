@@ -10,7 +10,7 @@ from app.runs.exchange.replay import replay
 from app.runs.lookup.reports import list_reports
 from app.runs.maintenance.overrule import overrule_report
 from app.runs.maintenance.quarantine import quarantine
-from app.runs.maintenance.triage import label_report
+from app.runs.maintenance.triage import close_report, label_report
 from app.runs.maintenance.withdraw import withdraw
 from app.runs.run_object.bisection_state import BisectionRequest
 from app.runs.submission.bisections import start_bisection
@@ -44,9 +44,18 @@ def fill(stage: Stage) -> dict[str, str]:
         "report of two devices": f"/reports/{_report(stage, 'logdet')}",
         "bisection": f"/bisections/{_bisected(stage, in1d)}",
         "judge again": f"/reports/{trapz}/judge-again",
+        "report that is unexplained": f"/reports/{_report(stage, 'flat')}",
+        "numbers of a report": f"/reports/{_report(stage, 'logdet')}/explain",
+        "report with rates": f"/reports/{_report(stage, 'sometimes')}",
+        "search for hardware": "/reports?q=h200",
+        "compare form": "/compare",
+        "sign in": "/sign-in",
+        "submit, step 2": "/plan",
     }
     overruled, withdrawn = _report(stage, "newshape"), _report(stage, "median")
+    closed = _report(stage, "generator")
     with stage.session() as session:
+        close_report(session, closed, disposition="announced", reason="Since numpy 1.15.", who=WHO)
         overrule_report(
             session,
             overruled,
@@ -66,7 +75,12 @@ def fill(stage: Stage) -> dict[str, str]:
             who=WHO,
             settings=stage.settings,
         )
-    return {**paths, "report overruled": f"/reports/{overruled}", "report withdrawn": f"/reports/{withdrawn}"}
+    return {
+        **paths,
+        "report overruled": f"/reports/{overruled}",
+        "report closed": f"/reports/{closed}",
+        "report withdrawn": f"/reports/{withdrawn}",
+    }
 
 
 def _report(stage: Stage, words: str) -> str:

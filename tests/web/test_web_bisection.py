@@ -71,7 +71,7 @@ def test_it_fills_in_while_one_looks(web: Web, asked: str, browser: Browser) -> 
             web.stage.say(result(attempt, node="n"))
     expect(page.locator("#part-verdict .summary")).not_to_contain_text("Not finished", timeout=60_000)
     expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
-    expect(page.locator("#part-verdict tbody")).to_contain_text(" of ")
+    expect(page.locator("#part-points tbody")).to_contain_text(" of ")
     assert page.evaluate("window.mine")
     context.close()
 

@@ -50,9 +50,8 @@ def test_at_first_it_answers_what_regressed_with_the_newest_toolchain(web: Web) 
     assert list(faults(source)) == []
     page = Page(source)
     assert rows(page) == [f"/reports/{report_id}"]
-    assert "numpy-2.1.0: 1 report regressed (1 unexplained, 0 announced, 0 settled), 0 fixed," in " ".join(
-        page.text.split()
-    )
+    # A kind of change that no report has is not named.
+    assert "numpy-2.1.0: 1 report regressed (1 unexplained, 0 announced, 0 settled)." in words(source)
     assert "It happens with numpy 2.1.0, and did not with 2.0.0." in page.text
     for value in ("regressed", "unexplained", "newest"):
         assert [each.attributes.get("selected") for each in page.all("option", value=value)] == [""], value

@@ -62,7 +62,10 @@ def test_what_regressed_with_the_newest_toolchain_is_in_sight_at_once(
     assert "flat[1.0]" in links.first.inner_text()
     for words in REGRESSED:
         assert any(words in text for text in links.all_inner_texts()), words
-    expect(page.locator("#triage tbody tr").first).to_contain_text("numpy 2.3.5 (0 of 5) → 2.4.0 (3 of 3)")
+    first = page.locator("#triage tbody tr").first
+    expect(first).to_contain_text("numpy ○ 2.3.5 (0 of 5) → ● 2.4.0 (3 of 3)")
+    expect(first).to_contain_text("2.3.5 prints refused")
+    expect(first).to_contain_text("2.4.0 prints took 1")
     # The first click: the evidence. The second: one of the reports.
     page.get_by_role("link", name="The evidence").click()
     assert page.locator("tbody tr").count() == 1

@@ -49,7 +49,7 @@ def test_a_report_over_versions_has_a_strip_with_links_and_words(web: Web) -> No
     finish(web.stage, BROKEN)
     source = web.client.get(f"/reports/{report_id}").text
     assert list(faults(source)) == []
-    strip = source.partition('<section id="versions">')[2].partition("</section>")[0]
+    strip = source.partition('<section id="versions"')[2].partition("</section>")[0]
     page = Page(strip)
     [picture] = page.all("svg")
     said = "It does not happen in 2.0 (0 of 3), and happens in 2.1 (3 of 3)."
@@ -101,7 +101,7 @@ def test_rates_of_versions_are_merged_only_if_a_test_finds_no_difference(web: We
     assert "15 of 60 (10 to 46 %) over 3 versions, which differ no more than by chance" in text
     differing = some_of(web.stage, {"1.26.4": 2, "2.0.0": 17}, repeats=20)
     source = web.client.get(f"/reports/{differing}").text
-    pictures = source.partition('<section id="versions">')[2].partition('<section id="claim">')[0]
+    pictures = source.partition('<section id="versions"')[2].partition('<section id="claim">')[0]
     table = source.partition('<section id="where">')[2].partition("</section>")[0]
     text = " ".join(f"{pictures} {table}".split())
     assert "The rate is not the same in all 2 versions (exact chi-square test, p = " in text

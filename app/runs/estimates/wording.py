@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from app.runs.run_object.document import Basis, RangePart, WaitingPart
+from app.runs.run_object.document import Basis, ProgressPart, RangePart, WaitingPart
 
 BASIS: dict[Basis, str] = {
     "measured": "The times rest on attempts of this script on these targets.",
@@ -57,6 +57,16 @@ STAGES: dict[str, str] = {
     "waits_for_place": "waits for a free place on",
     "running": "runs on",
 }
+
+
+def end_of_stage(progress: ProgressPart) -> str:
+    """The end of the stage, as text. Empty for the queue, whose position says it."""
+    if progress.stage == "waits_for_place":
+        return "it starts when an attempt there ends"
+    if progress.stopped_at is None:
+        return ""
+    limit = duration(max(0.0, (progress.stopped_at - progress.since).total_seconds()))
+    return f"it ends by itself, or is stopped after {limit}"
 
 
 def time_since(since: datetime, now: datetime) -> str:

@@ -41,7 +41,6 @@ from worker.contract import (
     CardUse,
     Heartbeat,
     Hello,
-    Limits,
     PassagePoint,
 )
 
@@ -171,7 +170,7 @@ def _lease(
         capability=target.capability,
         card=card,
         settings=target.settings,
-        limits=_limits(attempt.kind, settings),
+        limits=settings.limits_of(attempt.kind),
         required_level=settings.required_level,
     )
     outbox(session).send_attempt(hello.node, message, expires=until)
@@ -186,14 +185,6 @@ def _lease(
         lease_no=attempt.lease_no,
     )
     emit(session, run, "attempt.leased", job=job.id, attempt=attempt.id)
-
-
-def _limits(kind: AttemptKind, settings: ServiceSettings) -> Limits:
-    """The limits of an attempt of this kind."""
-    limits = settings.limits
-    if kind is AttemptKind.PREVIEW:
-        return limits.model_copy(update={"wall_seconds": min(limits.wall_seconds, settings.preview_seconds)})
-    return limits.for_passage() if kind is AttemptKind.PASSAGE else limits
 
 
 def _points(session: Session, run: RunRow, job: JobRow, attempt: AttemptRow) -> list[PassagePoint]:

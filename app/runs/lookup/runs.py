@@ -76,7 +76,7 @@ def _assemble_and_cache(session: Session, run: RunRow, *, settings: ServiceSetti
     cache_document(session, run, document)
     if settings is None:
         return document
-    return with_waiting(session, with_progress(session, document), settings=settings)
+    return with_waiting(session, with_progress(session, document, settings=settings), settings=settings)
 
 
 def attempt_details(session: Session, attempt_id: str) -> AttemptDetails:

@@ -27,14 +27,15 @@ from app.storage.queries import triage as queries
 class TriageLine:
     """A report that regressed: the change, the counts on both sides, and the hardware.
 
-    `seen` says how an attempt of the newer version ended: it quotes untrusted text. `is_closed` and
-    `overruled` are a maintainer's acts.
+    `seen_before` and `seen` say how an attempt of the older and of the newer version ended: they quote
+    untrusted text. `is_closed` and `overruled` are a maintainer's acts.
     """
 
     change: ChangeSummary
     before: str
     after: str
     hardware: str
+    seen_before: str
     seen: str
     is_closed: bool
     overruled: Verdict | None
@@ -113,6 +114,7 @@ def _line(row: Row[Any], evidence: Mapping[str, Row[Any]]) -> TriageLine:
         before=_count(before),
         after=_count(after),
         hardware=_hardware(after),
+        seen_before=_ending(before),
         seen=_ending(after),
         is_closed=row.closed_at is not None,
         overruled=row.overruled,

@@ -147,10 +147,8 @@ class EstimatePart(Part):
 class WaitingPart(Part):
     """The queue position of a waiting cell among the cells for the same machines.
 
-    `starts_in` is the time until it would start, in seconds.
-
-    `starts_in` is null while no connected node can serve it. With `of_at_least` the queue is longer than
-    `of`.
+    `starts_in` is the seconds until it would start, and null while no connected node can serve it. With
+    `of_at_least` the queue is longer than `of`.
     """
 
     position: int
@@ -167,6 +165,7 @@ class ProgressPart(Part):
     stage: Literal["queued", "waits_for_place", "running"]
     node: str | None = None
     since: datetime
+    stopped_at: datetime | None = None
 
 
 class FindingPart(Part):

@@ -9,13 +9,17 @@ from markupsafe import Markup
 
 from app.web.pictures.drawing import CHARACTER, link, number, picture, shape_of, words_at
 from app.web.pictures.marks import Mark, Shape, Strip
+from app.web.pictures.strip import TextLine
 
 # The most marks on one page. Rows that do not fit are counted.
 MOST_MARKS = 400
 # Without many versions the machines stand side by side, so many in a line.
 IN_LINE, _NARROW = 20, 3
 _PITCH, _TOP = 15, 16
-_MOST_NAME = 30
+# A map of few rows and columns has larger marks, and room for the name of each version.
+_FEW_ROWS, _FEW_COLUMNS, _LARGE, _WIDEST = 12, 8, 22, 46
+# With five short versions it fits on a phone.
+_MOST_NAME = 26
 # A partly filled mark has one of these fillings, so that the map is light.
 _FILLINGS = 4
 
@@ -29,8 +33,8 @@ class HeatRow:
 
     @property
     def name(self) -> str:
-        """The name of the first machine, and how many there are."""
-        return self.strip.label if self.times == 1 else f"{self.strip.label} ×{self.times}"
+        """The name of the first machine, and how many more there are."""
+        return self.strip.label if self.times == 1 else f"{self.strip.label} and {self.times - 1} more"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,17 +72,27 @@ def heat_map_picture(heat_map: HeatMap) -> Markup:
     )
     if count <= _NARROW and len(rows) > IN_LINE:
         return _side_by_side(heat_map, label)
-    names = [row.name if len(row.name) <= _MOST_NAME else f"{row.name[: _MOST_NAME - 1]}…" for row in rows]
+    names = [_short(row) for row in rows]
     left = 12 + CHARACTER * max(map(len, names), default=0)
-    body = [_definitions(rows), *_version_names(heat_map.versions, left)]
+    large = len(rows) <= _FEW_ROWS and count <= _FEW_COLUMNS
+    longest = CHARACTER * max(map(len, heat_map.versions), default=0) + 6
+    high, wide = (_LARGE, min(_WIDEST, max(_LARGE, longest))) if large else (_PITCH, _PITCH)
+    body = [_definitions(rows, radius=7 if large else 5), *_version_names(heat_map.versions, left, wide)]
     for at, (row, name) in enumerate(zip(rows, names, strict=True)):
-        y = _TOP + at * _PITCH + _PITCH / 2
+        y = _TOP + at * high + high / 2
         body.append(words_at(left - 6, y + 4, name, anchor="end"))
         body += [
-            _place_mark(mark, row, left + (at_column + 0.5) * _PITCH, y)
+            _place_mark(mark, row, left + (at_column + 0.5) * wide, y)
             for at_column, mark in enumerate(row.strip.marks)
         ]
-    return picture(left + count * _PITCH + 4, _TOP + len(rows) * _PITCH + 4, body, label=label)
+    return picture(left + count * wide + 4, _TOP + len(rows) * high + 4, body, label=label)
+
+
+def _short(row: HeatRow) -> str:
+    """The name of a row in a few characters: the number of its machines is never cut off."""
+    label = row.strip.label
+    most = _MOST_NAME - (len(row.name) - len(label))
+    return row.name if len(label) <= most else f"{label[: most - 1]}…{row.name[len(label) :]}"
 
 
 def _side_by_side(heat_map: HeatMap, label: str) -> Markup:
@@ -93,15 +107,15 @@ def _side_by_side(heat_map: HeatMap, label: str) -> Markup:
     return picture(IN_LINE * _PITCH, lines * _PITCH, body, label=label)
 
 
-def _version_names(versions: Sequence[str], left: float) -> list[Markup]:
-    """The oldest and the newest version, above their marks."""
-    first = words_at(left, 11, versions[0])
-    if len(versions) < 6:
-        return [first]
-    return [first, words_at(left + len(versions) * _PITCH, 11, versions[-1], anchor="end")]
+def _version_names(versions: Sequence[str], left: float, wide: float) -> list[Markup]:
+    """The versions above their marks: the newest and the oldest, and the others where there is room."""
+    line = TextLine(left, 11, len(versions) * wide)
+    for at in dict.fromkeys((len(versions) - 1, 0, *range(len(versions)))):
+        line.write(left + (at + 0.5) * wide, versions[at], "middle")
+    return line.texts
 
 
-def _definitions(rows: Sequence[HeatRow]) -> Markup:
+def _definitions(rows: Sequence[HeatRow], *, radius: float = 5) -> Markup:
     """The shapes that are used, each once."""
     kinds = dict.fromkeys(
         (mark.shape, _filling(mark))
@@ -110,7 +124,9 @@ def _definitions(rows: Sequence[HeatRow]) -> Markup:
         if mark.shape is not Shape.UNTRIED
     )
     shapes = [
-        Markup('<g id="{}">{}</g>').format(_id(kind, filling), shape_of(kind, filling / _FILLINGS, 0, 0, 5))
+        Markup('<g id="{}">{}</g>').format(
+            _id(kind, filling), shape_of(kind, filling / _FILLINGS, 0, 0, radius)
+        )
         for kind, filling in kinds
     ]
     return Markup("<defs>{}</defs>").format(Markup().join(shapes))

@@ -78,8 +78,8 @@ def _flip_lines(strip: Strip, at: Sequence[float], pitch: float, y: float) -> li
 class TextLine:
     """Texts on one line, none over another. The first ones given have precedence."""
 
-    def __init__(self, left: float, baseline: float) -> None:
-        self._left, self._right, self._baseline = left, left + WIDTH, baseline
+    def __init__(self, left: float, baseline: float, width: float = WIDTH) -> None:
+        self._left, self._right, self._baseline = left, left + width, baseline
         self.taken: list[tuple[float, float]] = []
         self.texts: list[Markup] = []
 

@@ -19,7 +19,9 @@ from app.runs.submission.bisections import bisection_document, cancel_bisection,
 from app.targets.target import Target
 from app.web.formats import Format, address_of, as_json, as_markdown, negotiate_format
 from app.web.pages import page
+from app.web.parts import lazily
 from app.web.views.copies.copied_pages import bisection_markdown
+from app.web.views.pictures import bisection_picture
 
 router = APIRouter(include_in_schema=False, route_class=CheckedRoute)
 
@@ -56,13 +58,15 @@ def get_bisection(bisection_id: str, request: Request, session: SessionDep, _may
         address = address_of(request, f"/bisections/{name}")
         return as_markdown(bisection_markdown(bisection, address=address))
     title = get_report(session, bisection.report or "").title
-    return page("bisection_page.html", bisection=bisection, report_title=title)
+    picture = lazily(bisection_picture, bisection)
+    return page("bisection_page.html", bisection=bisection, report_title=title, picture=picture)
 
 
 @router.get("/bisections/{bisection_id}/fragment")
 def get_fragment(bisection_id: str, session: SessionDep, _may: CanRead) -> Response:
     """The part of the page that changes. Other pages can include it."""
-    return page("bisection.html", bisection=bisection_document(session, bisection_id))
+    bisection = bisection_document(session, bisection_id)
+    return page("bisection.html", bisection=bisection, picture=lazily(bisection_picture, bisection))
 
 
 @router.post("/bisections/{bisection_id}/cancel")

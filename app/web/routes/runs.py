@@ -21,9 +21,10 @@ from app.web.pages import page
 from app.web.parts import lazily
 from app.web.views.markdown_copy import run_markdown
 from app.web.views.pictures import run_picture
-from app.web.views.run_page import run_values
+from app.web.views.run_page import Places, run_values
 
 router = APIRouter(include_in_schema=False, route_class=CheckedRoute)
+Beginning = Annotated[int, Query(alias="from", ge=0, le=10_000)]
 
 
 @router.get("/runs/{run_id}")
@@ -35,7 +36,9 @@ def get_run(
     settings: SettingsDep,
     _may: CanRead,
     viewer: ViewerDep,
-    start: Annotated[int, Query(alias="from", ge=0, le=10_000)] = 0,
+    start: Beginning = 0,
+    compared: Annotated[int, Query(ge=0, le=10_000)] = 0,
+    environment: Annotated[int, Query(ge=0, le=10_000)] = 0,
     secret: Annotated[str | None, Cookie(alias=WITHDRAW_COOKIE, max_length=100)] = None,
 ) -> Response:
     """A run. Its page is updated while the run goes on. The submitter gets a link to withdraw the report."""
@@ -47,7 +50,8 @@ def get_run(
     if chosen is Format.MARKDOWN:
         return as_markdown(run_markdown(run, address=address))
     url = None if secret is None else f"/withdraw/{quote(secret, safe='')}"
-    values = run_values(run, address=address, start=start)
+    places = Places(cell=start, comparison=compared, environment=environment)
+    values = run_values(run, address=address, places=places)
     return page("run.html", **values, withdraw_url=url, viewer=viewer)
 
 

@@ -61,9 +61,11 @@ OUTCOMES: dict[Outcome, Look] = {
     Outcome.COMPLETED: Look("completed", "It ran to its end.", "✓", "gone"),
 }
 CHECKS: dict[CheckResult, Look] = {
-    CheckResult.MET: Look("met", "Seen as claimed.", "●", "seen"),
-    CheckResult.ABSENT: Look("absent", "The script passed this point, and it did not happen.", "○", "gone"),
-    CheckResult.OTHER: Look("other", "Something else was seen instead.", "◑", "part"),
+    CheckResult.MET: Look("as claimed", "It was seen as the report says.", "●", "seen"),
+    CheckResult.ABSENT: Look(
+        "did not happen", "The script passed this point, and it did not happen.", "○", "gone"
+    ),
+    CheckResult.OTHER: Look("something else", "Something else was seen instead.", "◑", "part"),
     CheckResult.UNREACHED: Look("not reached", "No attempt reached this point.", "–", "cant"),
 }
 COMPARISONS: dict[ComparisonResult, Look] = {
@@ -150,9 +152,12 @@ ATTENTION: dict[Attention, Look] = {
 }
 TRIAGE: dict[TriageGroup, Look] = {
     TriageGroup.UNEXPLAINED: Look(
-        "Unexplained", "Nothing that we know explains it: look at these first.", "▲", "seen"
+        "Unexplained",
+        "No warning announced it, and no maintainer decided. Look here first.",
+        "▲",
+        "seen",
     ),
-    TriageGroup.ANNOUNCED: Look("Announced", "The older version warned that it will change.", "◷", "part"),
+    TriageGroup.ANNOUNCED: Look("Announced", "The older version warned about it.", "◷", "part"),
     TriageGroup.SETTLED: Look(
         "Settled", "A maintainer closed or overruled it, or it was withdrawn.", "✓", "gone"
     ),

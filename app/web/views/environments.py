@@ -92,12 +92,15 @@ def _distinguishing_field(
 
 
 def environment_views(
-    environments: Mapping[str, Environment], *, most: int = 24, most_rows: int = 300
+    environments: Mapping[str, Environment], *, start: int = 0, most: int = 24, most_rows: int = 300
 ) -> list[EnvironmentView]:
-    """The first environment in full, and the differing fields of the others; at most `most_rows` in all."""
+    """The first environment in full, and the differing fields of the others; at most `most_rows` in all.
+
+    Environments before `start` are left out, and none of the others is in full then.
+    """
     views: list[EnvironmentView] = []
-    base: Environment = {}
-    for digest, environment in list(environments.items())[:most]:
+    base: Environment = next(iter(environments.values())) if start and environments else {}
+    for digest, environment in list(environments.items())[start : start + most]:
         names = [
             name for name in differing_fields(environment, base) if not name.startswith("blas.fingerprint")
         ]

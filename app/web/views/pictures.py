@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from app.runs.lookup.history import Point
+from app.runs.run_object.bisection_document import BisectionDocument, PointPart
 from app.runs.run_object.document import JobPart, RunDocument
 from app.targets.target import label_without_toolchain
 from app.web.pictures.heat_map import heat_map_of, heat_map_picture
@@ -25,6 +26,8 @@ from app.web.views.runs import label_of
 MANY, MOST_VERSIONS = 20, 40
 # A heat map with more bytes is only on a page of its own.
 MOST_BYTES = 2_500
+# The most points of a bisection that are drawn: those that were tried go first.
+MOST_POINTS = 24
 # The most machines whose rates are drawn.
 MOST_WITH_RATES = 3
 
@@ -149,6 +152,32 @@ def _machine(strip: Strip, *, with_strip: bool, with_rates: bool) -> MachinePict
         words=strip_words(strip) if with_strip else "",
         rates=rates_picture(strip) if with_rates else Markup(),
         rates_words=rates_words(strip) if with_rates else "",
+    )
+
+
+def bisection_picture(bisection: BisectionDocument) -> MachinePicture | None:
+    """The strip of a bisection's points, oldest or lowest first. None before anything was measured."""
+    points = bisection.points
+    if len(points) > MOST_POINTS:
+        points = [point for point in points if point.of or point.untold][-MOST_POINTS:]
+    marks = tuple(_point_mark(bisection.axis, point) for point in points)
+    if all(mark.shape in {Shape.UNTRIED, Shape.HATCHED} for mark in marks):
+        return None
+    strip = Strip(label=one_line(bisection.axis, 80), hardware="", marks=marks)
+    return _machine(strip, with_strip=True, with_rates=False)
+
+
+def _point_mark(axis: str, point: PointPart) -> Mark:
+    shape = Shape.HATCHED if point.untold or point.given_up else Shape.UNTRIED
+    if point.of:
+        shape = Shape.FULL if point.seen == point.of else Shape.PART if point.seen else Shape.EMPTY
+    counts = f"{point.seen} of {point.of}" if point.of else "no answer" if point.untold else "not tried"
+    return Mark(
+        version=one_line(point.value, 30),
+        shape=shape,
+        words=one_line(f"{axis} {point.value}: {counts}", 120),
+        matched=point.seen if point.of else None,
+        of=point.of or None,
     )
 
 

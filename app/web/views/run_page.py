@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from app.runs.run_object.document import RunDocument
 from app.runs.run_object.reading_notes import environment_differences
@@ -17,6 +19,32 @@ from app.web.views.wording import cause_test_words
 MOST_ENVIRONMENTS = 4
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Where the lists of a run's page begin: the numbers of cells, comparisons and environments before."""
+
+    cell: int = 0
+    comparison: int = 0
+    environment: int = 0
+
+    def link(self, **beginnings: int) -> str:
+        """The query of the page with another beginning of one list."""
+        return urlencode(
+            {
+                name: number
+                for name, number in {
+                    "from": beginnings.get("cell", self.cell),
+                    "compared": beginnings.get("comparison", self.comparison),
+                    "environment": beginnings.get("environment", self.environment),
+                }.items()
+                if number
+            }
+        )
+
+
+FIRST = Places()
+
+
 def state_words(run: RunDocument) -> str:
     """The state of a run in words. It runs only if one of its cells does."""
     stages = {job.progress.stage for job in run.jobs if job.progress is not None}
@@ -25,10 +53,10 @@ def state_words(run: RunDocument) -> str:
     return STATES[run.state]
 
 
-def run_values(document: RunDocument, *, address: str, start: int = 0) -> dict[str, Any]:
+def run_values(document: RunDocument, *, address: str, places: Places = FIRST) -> dict[str, Any]:
     """The values, most of them lazy.
 
-    `address` is the whole address of the page, and `start` is the first cell that it shows.
+    `address` is the whole address of the page, and `places` are the beginnings of its long lists.
     """
     run = views.without_erased(document)
     cells = lazily(views.cells_of, run)
@@ -36,20 +64,25 @@ def run_values(document: RunDocument, *, address: str, start: int = 0) -> dict[s
     return {
         "run": run,
         "tested": lazily(cause_test_words, run),
-        "cells": Lazy(lambda: cells()[start : start + views.MOST_CELLS]),
+        "cells": Lazy(lambda: cells()[places.cell : places.cell + views.MOST_CELLS]),
         "cells_all": len(run.jobs),
-        "start": start,
+        "start": places.cell,
+        "places": places,
         "tally": lazily(views.tally_of, run),
         "checks": lazily(views.checks_of, run),
         "place": lazily(environment_differences, run),
-        "comparisons": Lazy(lambda: comparisons()[: views.MOST_COMPARED]),
+        "comparisons": Lazy(lambda: comparisons()[places.comparison :][: views.MOST_COMPARED]),
         "comparisons_all": len(run.comparisons),
         "traces": lazily(views.traces_of, run),
         "attempts": lazily(views.attempt_table, run),
         "printed": lazily(views.printed_texts, run),
         "command": lazily(views.command_of, run),
         "environments": lazily(
-            environment_views, run.environments, most=MOST_ENVIRONMENTS, most_rows=views.MOST_FACTS
+            environment_views,
+            run.environments,
+            start=places.environment,
+            most=MOST_ENVIRONMENTS,
+            most_rows=views.MOST_FACTS,
         ),
         "live": run.state in OPEN_STATES,
         "state_words": state_words(run),

@@ -147,7 +147,7 @@ def _settings_words(settings: Sequence[str]) -> str:
 
 
 def _setting_list(settings: Sequence[str]) -> str:
-    return _list_words([each or "no setting" for each in settings], last=" or ")
+    return _list_words([each or "the default settings" for each in settings], last=" or ")
 
 
 def _order(version: str) -> Version:
@@ -157,5 +157,5 @@ def _order(version: str) -> Version:
 def _list_words(words: Sequence[str], *, last: str = " and ") -> str:
     """A list in words. If it is long, the first and the last word stand for it."""
     if len(words) > MOST_VERSIONS:
-        return f"{words[0]} to {words[-1]} ({len(words)} of them)"
+        return f"{words[0]} to {words[-1]}, {len(words)} in all"
     return last.join(filter(None, (", ".join(words[:-1]), *words[-1:])))
