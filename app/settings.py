@@ -274,6 +274,10 @@ class ServiceSettings(DoorSettings, GithubSettings):
         default=False,
         description="webhooks may go to private, loopback and link-local addresses, and use plain HTTP",
     )
+    webhook_key_file: Path | None = Field(
+        default=None,
+        description="file with keys that encrypt the keys of webhooks in the database; see docs/webhooks.md",
+    )
     webhook_seconds: float = Field(
         default=15.0, gt=0, le=60, description="time limit of one try to deliver a webhook"
     )

@@ -16,6 +16,7 @@ from fastapi import FastAPI
 from app.errors import SetupError, UnavailableError
 from app.runs.github.setup import check_setup
 from app.runs.rows.presets import known_presets
+from app.runs.webhooks.sealing import check_key_file
 from app.serve.exposure import require_token
 from app.settings import ServiceSettings, read_settings
 from app.storage.broker_basics import require_password
@@ -39,6 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
         # Checked here, too: the web may run as another user than the supervisor.
         known_presets(settings)
         check_setup(settings)
+        check_key_file(settings)
         # With an inherited socket the supervisor has checked these two.
         if fd is None:
             require_password(settings)

@@ -24,6 +24,7 @@ OWN_PATHS = frozenset(
         "SAMEHERE_POSTGRES_PROGRAMS",
         *("SAMEHERE_BROKER_PASSWORD_FILE", "SAMEHERE_DATABASE_PASSWORD_FILE", "SAMEHERE_READER_KEY_FILE"),
         *(f"SAMEHERE_GITHUB_{name}" for name in ("KEY_FILE", "SECRET_FILE", "REPOSITORIES")),
+        "SAMEHERE_WEBHOOK_KEY_FILE",
     }
 )
 # Settings of others that may hold paths, some of them several with spaces between them.

@@ -15,7 +15,9 @@ import structlog
 from sqlalchemy.orm import Session, sessionmaker
 
 from app.clock import now
+from app.errors import SetupError
 from app.runs.webhooks.post import Outcome, Post
+from app.runs.webhooks.sealing import unseal
 from app.runs.webhooks.signature import signatures
 from app.settings import ServiceSettings
 from app.storage.models import WebhookDeliveryRow, WebhookRow
@@ -101,10 +103,16 @@ def _take(session: Session, *, settings: ServiceSettings) -> _Batch | None:
     row = queries.take_due(session, moment=moment, busy_until=moment + hold)
     if row is None:
         return None
+    try:
+        keys = tuple(unseal(key, settings) for key in _stored_keys(row, moment))
+    except SetupError as error:
+        # Others are served first, until the operator has mended it.
+        log.warning("webhook_key", webhook=row.id, problem=error.message)
+        return None
     return _Batch(
         webhook_id=row.id,
         url=row.url,
-        keys=_keys(row, moment),
+        keys=keys,
         events=tuple(
             _Event(id=each.id, body=each.body, tries=len(each.tries), created_at=each.created_at)
             for each in queries.due_deliveries(session, row.id, moment=moment, limit=AT_ONCE)
@@ -112,7 +120,7 @@ def _take(session: Session, *, settings: ServiceSettings) -> _Batch | None:
     )
 
 
-def _keys(row: WebhookRow, moment: datetime) -> tuple[str, ...]:
+def _stored_keys(row: WebhookRow, moment: datetime) -> tuple[str, ...]:
     """The keys that sign: the present one, and for a while the one before it."""
     if row.earlier_key is None or row.earlier_until is None or row.earlier_until <= moment:
         return (row.key,)

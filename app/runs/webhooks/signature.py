@@ -15,6 +15,8 @@ Scheme = Literal["hmac", "ed25519"]
 SECRET_PREFIX = "whsec_"  # noqa: S105  # the form of a secret, and none
 PRIVATE_PREFIX = "whsk_"
 PUBLIC_PREFIX = "whpk_"
+# A stored key that is encrypted, with its scheme and its public half before it (`app.runs.webhooks.sealing`).
+SEALED = "sealed:"
 SECRET_BYTES = 32
 
 
@@ -27,7 +29,9 @@ def new_key(scheme: Scheme) -> str:
 
 
 def scheme_of(key: str) -> Scheme:
-    """The scheme of a key, by its prefix."""
+    """The scheme of a key, by its prefix, also of a sealed one."""
+    if key.startswith(SEALED):
+        return "ed25519" if key.split(":")[1] == "ed25519" else "hmac"
     return "ed25519" if key.startswith(PRIVATE_PREFIX) else "hmac"
 
 
@@ -35,6 +39,8 @@ def public_key(key: str) -> str | None:
     """`whpk_…` with which a receiver verifies. None for HMAC, which has one secret for both sides."""
     if scheme_of(key) == "hmac":
         return None
+    if key.startswith(SEALED):
+        return key.split(":")[2]
     return PUBLIC_PREFIX + _encode(_private(key).public_key().public_bytes_raw())
 
 

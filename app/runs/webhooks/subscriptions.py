@@ -20,6 +20,7 @@ from app.runs.rows.page import Page, page
 from app.runs.webhooks.address import check_url
 from app.runs.webhooks.news import NEWS_KINDS, PING, add_event
 from app.runs.webhooks.post import Problem
+from app.runs.webhooks.sealing import seal
 from app.runs.webhooks.signature import Scheme, new_key, public_key, scheme_of
 from app.settings import ServiceSettings
 from app.storage.models import WebhookDeliveryRow, WebhookRow
@@ -92,8 +93,8 @@ def _webhook(row: WebhookRow) -> Webhook:
     return Webhook.model_validate(_facts(row))
 
 
-def _with_key(row: WebhookRow) -> NewWebhook:
-    secret = row.key if scheme_of(row.key) == "hmac" else None
+def _with_key(row: WebhookRow, key: str) -> NewWebhook:
+    secret = key if scheme_of(key) == "hmac" else None
     return NewWebhook.model_validate({**_facts(row), "secret": secret})
 
 
@@ -132,12 +133,13 @@ def add_webhook(
         raise ConflictError(
             f"A token has at most {settings.webhooks} webhooks. Remove one first.", code="too_many_webhooks"
         )
+    key = new_key(scheme)
     row = WebhookRow(
-        id=new_id(), owner=owner, url=address, events=chosen, key=new_key(scheme), created_at=now()
+        id=new_id(), owner=owner, url=address, events=chosen, key=seal(key, settings), created_at=now()
     )
     session.add(row)
     session.flush()
-    return _with_key(row)
+    return _with_key(row, key)
 
 
 def list_webhooks(session: Session, *, owner: str | None) -> list[Webhook]:
@@ -175,8 +177,9 @@ def rotate_key(
     row = _row(session, webhook_id, owner=owner, lock=True)
     row.earlier_key = row.key
     row.earlier_until = now() + timedelta(hours=settings.webhook_rotation_hours)
-    row.key = new_key(scheme or scheme_of(row.key))
-    return _with_key(row)
+    key = new_key(scheme or scheme_of(row.key))
+    row.key = seal(key, settings)
+    return _with_key(row, key)
 
 
 def ping(session: Session, webhook_id: str, *, owner: str | None) -> Delivery:

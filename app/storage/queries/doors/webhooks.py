@@ -23,6 +23,11 @@ def lock_webhooks(session: Session) -> None:
     session.execute(select(_LOCK))
 
 
+def all_webhooks(session: Session) -> Sequence[WebhookRow]:
+    """All webhooks, locked."""
+    return session.scalars(select(WebhookRow).order_by(WebhookRow.id).with_for_update()).all()
+
+
 def webhooks_of(session: Session, owner: str | None) -> Sequence[WebhookRow]:
     """The webhooks of an owner, newest first."""
     statement = select(WebhookRow).where(WebhookRow.owner.is_not_distinct_from(owner))
