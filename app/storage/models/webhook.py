@@ -24,8 +24,8 @@ class WebhookRow(Base):
     owner: Mapped[Id | None]
     url: Mapped[str]
     events: Mapped[list[str]]
-    # Serialised as the specification says, `whsec_…` or `whsk_…`: signing needs the key itself. Sealed, if the
-    # operator has a key for that (`app.runs.webhooks.sealing`).
+    # Serialised as the specification says, `whsec_…` or `whsk_…`: signing needs the key itself. Sealed, if
+    # the operator has a key for that (`app.runs.webhooks.sealing`).
     key: Mapped[str]
     # The key before the last rotation, which signs as well until the moment beside it.
     earlier_key: Mapped[str | None]
