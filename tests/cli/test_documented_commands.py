@@ -27,6 +27,7 @@ OPERATORS = (
     "python -m app.serve.database",
     "python -m app.serve.backfill search",
     "python -m app.serve.backfill standing",
+    "python -m app.serve.backfill webhook-keys",
     "samehere token create --name bot --scope submit",
     "samehere token list --json",
     "samehere judge-again --all",

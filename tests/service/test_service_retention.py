@@ -192,7 +192,7 @@ def maintain(stage: Stage) -> None:
             age(stage, stage.settings.canary_seconds)
     assert [line for line in lines if line["event"] in {"round_failed", "run_not_reaped"}] == []
     for fill_in in backfill._KINDS.values():
-        fill_in(stage.factory)
+        fill_in(stage.factory, stage.settings)
     with stage.session() as session:
         judge_again(session, apply=True, reason="new rules", who="ada", limit=100)
         assert sum_tallies(session, rows_before=1)
