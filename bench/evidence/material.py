@@ -172,7 +172,8 @@ def dossier_of(case: Case, row: Mapping[str, Any]) -> Dossier:
     if row.get("trace"):
         trace = Trace.model_validate(row["trace"])
         cells.append(DossierCell(label="cpu:trace=on", settings=frozenset({"trace"}), trace=trace, **seen))
-    return build_dossier(cells, compiles=compiles(case.script))
+    takes_memory = uses_uninitialised_memory(case.script)
+    return build_dossier(cells, compiles=compiles(case.script), takes_memory=takes_memory)
 
 
 def answer_of(case: Case, row: Mapping[str, Any]) -> Answer:

@@ -56,6 +56,33 @@ def test_a_recorded_run_is_judged_as_is_right(web: Web, path: Path) -> None:
         assert run["cause"] == case["cause"]
 
 
+@pytest.mark.parametrize(
+    ("name", "cause"),
+    [
+        ("training_loop", "rounding"),
+        # The card was allowed to use TF32, and used all bits for this size.
+        ("convolution_tf32", "rounding"),
+        ("convolution_all_bits", "rounding"),
+        ("reductions", "rounding"),
+        ("sgd_drift", "rounding"),
+    ],
+)
+def test_a_script_without_a_claim_is_explained_on_a_card(web: Web, name: str, cause: str) -> None:
+    run = give(web, RECORDINGS / "bundles" / "h200-30" / f"{name}.explain.json")
+    dossier = web.client.get(f"/api/v1/reports/{run['report']['id']}/explain").json()
+    assert dossier["cause"] == cause
+    assert dossier["defect"] in {"no", "undecided"}
+    assert any(label.startswith("cuda@") for label in dossier["cells"])
+
+
+def test_report_001_with_its_trace(web: Web) -> None:
+    """As it stands, by `samehere serve` on an H200: 54 seconds from its submission to its verdict."""
+    run = give(web, RECORDINGS / "bundles" / "h200-30" / "report_001.device.json")
+    assert (run["verdict"], run["cause"], run["defect"]) == ("different", "ill_conditioned", "no")
+    dossier = web.client.get(f"/api/v1/reports/{run['report']['id']}/explain").json()
+    assert (dossier["cause"], dossier["defect"]) == ("ill_conditioned", "no")
+
+
 def test_two_cards_are_needed_and_two_do(web: Web) -> None:
     run = give(web, RECORDINGS / "bundles" / "h200-x2" / "two_gpus.two.json")
     found = {

@@ -179,6 +179,33 @@ def test_free_signs_are_the_cause_if_the_factors_are_right() -> None:
     assert build_dossier([cell(CPU, value(), unjudged=1, shadow=free)]).cause is None
 
 
+def test_memory_that_nobody_wrote_leaves_a_no_open() -> None:
+    """What it holds by chance may look right: only a cell that fills it shows whether it matters."""
+    read = {"unwritten": [{"number": 4, "name": "aten::mean", "elements": 16}]}
+    traced = cell(CPU, off_by(2), shadow=read)
+    dossier = build_dossier([traced])
+    assert (dossier.cause, dossier.defect) == ("rounding", Defect.UNDECIDED)
+    assert "operation 4, aten::mean, reads memory that nobody wrote" in dossier.unknown[0]
+    filled = DossierCell(label="cpu:fill=nan", attempts=1, outputs=1, settings=frozenset({"fill"}))
+    assert build_dossier([traced, filled]).defect is Defect.NO
+    plain = cell(CPU, off_by(2))
+    assert build_dossier([plain]).defect is Defect.NO
+    assert build_dossier([plain], takes_memory=True).defect is Defect.UNDECIDED
+
+
+def test_factors_far_apart_are_free_signs_and_no_amplification() -> None:
+    """As an H200 gave them: both sides give the matrix back, and the vectors point the other way."""
+    sides = [{"side": side, "explained": True, "error": 1e-6, "ulps": 5.0} for side in ("cpu", "cuda")]
+    apart = {
+        "number": 1, "name": "aten::_linalg_svd", "dtype": "torch.float32", "shape": [6, 6], "sides": sides,
+        "inputs_agree": True, "gap": 1.96, "relative_gap": 2.0, "input_gap": 0.0,
+    }  # fmt: skip
+    assert build_dossier([cell(CUDA, off_by(2), pairs=1, operations=[apart])]).cause == "sign_or_order"
+    solve = {**apart, "name": "aten::_linalg_solve_ex"}
+    dossier = build_dossier([cell(CUDA, off_by(2), pairs=2, operations=[solve, apart])])
+    assert dossier.cause == "ill_conditioned"
+
+
 def test_the_line_that_shows_a_number_is_found_by_its_printed_digits() -> None:
     shown = value(value=0.98656559, reference=0.98656540, error=1.9e-7, ulps=3.2)
     dossier = build_dossier([cell(CPU, shown, stdout="begin\nloss 0.9866\n1 2\n")])

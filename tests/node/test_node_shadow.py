@@ -46,12 +46,18 @@ double += 0.1
 double[1:] -= double[:-1] * 0.3
 print(double.sum().item(), double.cumsum(0).add_(1 / 3).mean().item())
 print((torch.tensor([0.1, 0.2, 0.7]) / 0.1).floor().sum().item())
+print(sum(each.item() for each in x[:30]))
 """
 OUT_OF_SIGHT = """
 import torch
 x = torch.linspace(0, 1, 5) * 0.1
 x.numpy()[2] = 7.0
 print(x.sum().item())
+rest = torch.empty(4)
+rest[:2] = 1
+filled = torch.empty(3)
+filled.numpy()[:] = 2.0
+print((rest + 1).isnan().any(), filled.sum().item())
 library = torch.library.Library("mine", "DEF")
 library.define("twice(Tensor x) -> Tensor")
 library.impl("twice", lambda x: x * 2, "CPU")
@@ -100,6 +106,8 @@ def test_what_is_shown_is_held_against_float64_and_the_script_runs_as_it_is(exec
     assert sum(value.outside for value in shadow.values) == 0
     assert (shadow.restart_count, shadow.stopped_at) == (0, None)
     assert [(decision.name, decision.elements) for decision in shadow.decisions] == [("aten::floor", 1)]
+    # Not all are shown, but all were held against the reference. Every `empty` was written before its use.
+    assert (shadow.omitted, shadow.unwritten) == (0, [])
 
 
 @pytest.mark.sandbox
@@ -111,6 +119,7 @@ def test_what_leaves_sight_restarts_and_a_budget_ends_the_shadow_only(execute: E
     ]
     assert (shadow.stopped_by, shadow.stopped_at) == ("bytes", shadow.stopped_at)
     assert shadow.stopped_at is not None
+    assert [(read.name, read.elements) for read in shadow.unwritten] == [("aten::add", 2)]
     # What was shown before has its reference.
     assert [value.name for value in shadow.values][:2] == ["read[0]", "read[1]"]
     assert sum(value.outside for value in shadow.values) == 0

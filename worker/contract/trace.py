@@ -155,9 +155,11 @@ class Shadow(Message):
     """Values that a script shows, held against float64, which was computed beside it.
 
     `restart_count` counts all restarts, `free_choices` those of them where several answers are right.
-    `undefined` has casts of numbers that the integer type can't hold: `elements` of them.
+    `undefined` has casts of numbers that the integer type can't hold: `elements` of them. `unwritten` has
+    operations that read `elements` which nobody had written.
     `stopped_at` is the operation at which `stopped_by`, a budget, ended it: what is shown later has no
-    reference. `seconds` is the time that it took. `omitted` counts further shown values.
+    reference. `seconds` is the time that it took. `omitted` counts shown values that were not held against
+    it, and comparisons and values outside that have no place here.
     """
 
     values: Annotated[list[ShownValue], Field(max_length=100)] = Field(default_factory=list)
@@ -168,6 +170,7 @@ class Shadow(Message):
     free_choices: Count = 0
     decisions: Annotated[list[Decision], Field(max_length=10)] = Field(default_factory=list)
     undefined: Annotated[list[Decision], Field(max_length=10)] = Field(default_factory=list)
+    unwritten: Annotated[list[Decision], Field(max_length=10)] = Field(default_factory=list)
     stopped_at: Count | None = None
     stopped_by: Literal["bytes", "seconds"] | None = None
     seconds: Size = 0.0

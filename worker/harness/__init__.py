@@ -127,6 +127,7 @@ _LOADED_BY_THE_HARNESS = (
     "shadow/shadow_steps.py",
     "shadow/step_kinds.py",
     "shadow/shown_values.py",
+    "shadow/unwritten.py",
     "shadow/step_digests.py",
 )
 _LOADED_BY_THE_PAUSED = ("hidden.py", "isolate.py", "tripwire.py", "watch.py")

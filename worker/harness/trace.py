@@ -161,7 +161,7 @@ class Trace(TorchDispatchMode):
         self.whole = True
         self.pid = os.getpid()
         # These follow the operations in float64, and hold shown values against it. None without a shadow.
-        self.follower = self.shown = self.own = None
+        self.follower = self.shown = self.own = self.unwritten = None
 
     def start(self):
         """Record in this thread, and in each thread that starts from now on."""
@@ -195,16 +195,20 @@ class Trace(TorchDispatchMode):
             operation = self.begin(func, types, args, kwargs)
         except Exception:
             self.whole = False
-        step = None
+        step = kind = None
         try:
             if self.follower is not None:
                 self.own.look()
+                kind = self.follower.kind_of(func)
+                self.unwritten.before(self.seen, kind, args, kwargs)
                 step = self.follower.before(self.seen, func, types, args, kwargs)
         except Exception:
             self.whole = False
         out = func(*args, **kwargs)
         if step is not None:
             self.follower.after(step, out)
+        if kind is not None:
+            self.unwritten.after(kind, args, out)
         if operation is not None:
             try:
                 operation.proved = step is not None and step.proved
@@ -343,6 +347,7 @@ def start(printed=None):
         together = load("together", shadow=shadow)
         kinds = load("step_kinds", shadow=shadow)
         steps = load("shadow_steps", shadow=shadow, together=together, kinds=kinds)
+        trace.unwritten = load("unwritten", shadow=shadow).Unwritten(table.unwritten)
         trace.follower = steps.Follower(table, trace.shown, may_use_tf32)
         if printed is not None:
             trace.shown.watch_printing(printed, lambda: trace.seen)

@@ -16,6 +16,14 @@ _UNIT = {
     "torch.bfloat16": 2.0**-8,
 }
 _SINGLE = 2.0**-24
+# Signs or orders are free in their results, so two right ones may be far apart.
+FREE = frozenset(
+    f"aten::{name}"
+    for name in (
+        "_linalg_svd", "svd", "_linalg_eigh", "linalg_eigh", "linalg_eig", "linalg_qr", "geqrf", "linalg_lu",
+        "linalg_lu_factor_ex", "linalg_householder_product",
+    )
+)  # fmt: skip
 
 
 def cause_by_trace(trace: Trace) -> str | None:
@@ -32,7 +40,10 @@ def cause_by_trace(trace: Trace) -> str | None:
         return None
     if trace.reduced:
         return "reduced_precision"
-    return "ill_conditioned" if any(is_amplified(operation) for operation in apart) else "rounding"
+    first = next((operation for operation in apart if is_amplified(operation)), None)
+    if first is None:
+        return "rounding"
+    return "sign_or_order" if first.name in FREE else "ill_conditioned"
 
 
 def is_amplified(operation: TracedOperation) -> bool:
@@ -57,8 +68,15 @@ def first_difference(trace: Trace) -> TracedOperation | None:
 
 
 def amplifier(trace: Trace) -> TracedOperation | None:
-    """The first operation that amplified a small difference; None if there is none."""
-    return next((one for one in trace.operations if len(one.sides) == 2 and is_amplified(one)), None)
+    """The first operation that amplified a small difference; None if none did."""
+    return next(
+        (
+            one
+            for one in trace.operations
+            if len(one.sides) == 2 and is_amplified(one) and one.name not in FREE
+        ),
+        None,
+    )
 
 
 def trace_sentences(trace: Trace) -> list[str]:

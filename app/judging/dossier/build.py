@@ -44,11 +44,15 @@ def build_dossier(
     cause: str | None = None,
     defect: Defect = Defect.UNDECIDED,
     compiles: bool = False,
+    takes_memory: bool = False,
     report: str | None = None,
     run: str | None = None,
     title: str = "",
 ) -> Dossier:
-    """The dossier. A trace may show a cause that comes before the run's own `cause` (with its `defect`)."""
+    """The dossier. A trace may show a cause that comes before the run's own `cause` (with its `defect`).
+
+    `compiles`: the script asks for compilation. `takes_memory`: it takes memory that nobody has written.
+    """
     with_trace = cells_with_trace(cells)
     numbers, omitted = numbers_in_question(cells)
     layers = layers_finding(cells, compiles=compiles)
@@ -56,6 +60,7 @@ def build_dossier(
     unknown = _unknown(with_trace, are_layers_known=layers.answered)
     if best_cause not in _OF_VARIATION and any(cell.outputs > 1 for cell in cells):
         unknown.append("The repeats differ, and no test showed why.")
+    unknown += _of_memory(cells, takes_memory=takes_memory)
     unknown += [
         f"{number.name}: the two sides differ in float64, too. Nothing shows which formula is meant."
         for number in numbers
@@ -226,6 +231,27 @@ def _unknown(cells: Sequence[DossierCell], *, are_layers_known: bool) -> list[st
     if not are_layers_known:
         rows.append("The script asks for compilation, and what it compiles could not be compared.")
     return rows
+
+
+def _of_memory(cells: Sequence[DossierCell], *, takes_memory: bool) -> list[str]:
+    """What is not known of memory that nobody wrote, unless a cell filled it with NaN."""
+    if any("fill" in cell.settings and cell.attempts for cell in cells):
+        return []
+    reads = [
+        (cell.label, read)
+        for cell in cells
+        if cell.trace is not None and cell.trace.shadow is not None
+        for read in cell.trace.shadow.unwritten[:1]
+    ]
+    if reads:
+        return [
+            f"{label}: operation {read.number}, {read.name}, reads memory that nobody wrote. No cell with "
+            "fill=nan shows whether a number depends on it."
+            for label, read in reads
+        ]
+    if takes_memory and any(cell.trace is not None for cell in cells):
+        return ["The script takes memory that nobody wrote, and no cell with fill=nan shows what it gives."]
+    return []
 
 
 def _gaps(trace: Trace) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from app.intake.code.uninitialised_memory import uses_uninitialised_memory
 from app.judging.cause.defect import OF_THE_SCRIPT, defect_of
 from app.judging.dossier.build import build_dossier
 from app.judging.dossier.document import Dossier, DossierCell
@@ -28,6 +29,7 @@ def dossier_of_run(run: RunDocument) -> Dossier:
         cause=run.cause,
         defect=_defect(run),
         compiles=compiles(text) or any(word in text for word in _SCRIPTED),
+        takes_memory=uses_uninitialised_memory(text),
         report=run.report.id,
         run=run.id,
         title=run.report.title,

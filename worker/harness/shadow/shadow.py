@@ -181,6 +181,8 @@ class Shadow:
         # `free_choices`: those of the restarts where several answers are right.
         self.restarts, self.restart_count, self.free_choices = [], 0, 0
         self.decisions, self.undefined = [], []
+        # Where `unwritten.py` saw that memory was read which nobody had written.
+        self.unwritten = []
         self.stopped = None
         self.bytes = 0
         self.seconds = 0.0
@@ -233,6 +235,7 @@ class Shadow:
             "free_choices": self.free_choices,
             "decisions": self.decisions,
             "undefined": self.undefined,
+            "unwritten": self.unwritten,
             "stopped_at": number,
             "stopped_by": budget,
             "seconds": self.seconds,

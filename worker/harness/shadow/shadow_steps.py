@@ -34,11 +34,16 @@ class Follower:
         self.compared_at = -CLOSENESS_STEPS
         self.kinds = {}
 
-    def before(self, number, func, types, args, kwargs):
-        """Look up the shadows of the inputs, before the operation can change them; None to leave it out."""
+    def kind_of(self, func):
+        """The Kind of an operation."""
         kind = self.kinds.get(func)
         if kind is None:
             kind = self.kinds[func] = kinds.Kind(func)
+        return kind
+
+    def before(self, number, func, types, args, kwargs):
+        """Look up the shadows of the inputs, before the operation can change them; None to leave it out."""
+        kind = self.kind_of(func)
         if kind.is_view or self.table.stopped is not None:
             return None
         if not PLAIN.issuperset(types):
@@ -163,11 +168,7 @@ class Follower:
     def _round_together(self, step, outputs, fresh, terms):
         """Round the last copies of what the operation wrote to, and of its fresh results, in place."""
         rounded = slice(shadow.ROUNDED[0], shadow.ROUNDED[-1] + 1)
-        is_plain = not step.kind.name.lstrip("_").startswith((*kinds.BY_THE_LARGEST, *kinds.RUNNING))
-        if step.kind.name in kinds.SHORTENED and self.may_use_tf32(
-            step.func._schema.name, outputs[0].device.type
-        ):
-            is_plain = False
+        is_plain = not step.kind.rounds_together and not self._is_shortened(step, outputs)
         views = [(step.views[id(each)], each.dtype, None) for each in step.written if id(each) in step.views]
         for view, dtype, sums in views + [(rows, outputs[at].dtype, terms) for at, rows in fresh]:
             part = view[rounded]
@@ -210,6 +211,9 @@ class Follower:
             sizes = torch.maximum(sizes, terms.abs())
         if name.startswith(kinds.RUNNING) and values.numel():
             sizes = sizes * math.sqrt(values.numel())
+        if name == "prod":
+            # Factors close to one may be rounded to the same side again and again.
+            sizes = sizes * max(1.0, step.args[0].numel() / max(1, values.numel()))
         if self._is_shortened(step, [values]):
             dtype = torch.float16
         return self.table.add_rounding(values, sizes, dtype)

@@ -14,6 +14,7 @@ shadow = globals()["shadow"]
 
 # The first ones and the last ones of each kind.
 FIRST, LAST = 16, 4
+MOST_OUTSIDE = 8
 MOST_ELEMENTS = 1 << 22
 MOST_NAME = 80
 # Rounding may move a result by so many units, and by this multiple of what it moved the shadows by.
@@ -27,12 +28,16 @@ class ShownValues:
     def __init__(self, table):
         self.table = table
         self.counts = collections.Counter()
+        # Those that rounding doesn't explain are shown wherever they come.
+        self.outside, self.omitted = collections.defaultdict(list), 0
         self.first, self.last = collections.defaultdict(list), {}
 
     def show(self, kind, number, tensor, views, name=None):
         """Note one value. `number` is that of the operation before it."""
         at = self.counts[kind]
         self.counts[kind] += 1
+        if tensor.numel() > MOST_ELEMENTS:
+            self.omitted += 1
         if not tensor.numel() or tensor.numel() > MOST_ELEMENTS:
             return
         self.add(kind, at, facts_of(tensor, views), number, name)
@@ -47,10 +52,15 @@ class ShownValues:
     def add(self, kind, at, facts, number, name=None):
         """Store the facts of the value at this index of its kind."""
         facts.update(name=name or "%s[%d]" % (kind, at), number=number)
-        if at < FIRST:
-            self.first[kind].append(facts)
-        else:
-            self.last.setdefault(kind, collections.deque(maxlen=LAST)).append(facts)
+        last = self.last.setdefault(kind, collections.deque())
+        (self.first[kind] if at < FIRST else last).append(facts)
+        if len(last) <= LAST:
+            return
+        facts = last.popleft()
+        if facts.get("outside") and len(self.outside[kind]) < MOST_OUTSIDE:
+            self.outside[kind].append(facts)
+        elif facts.get("outside") or kind == "compared":
+            self.omitted += 1
 
     def show_tensor(self, kind, number, tensor, name=None):
         """Note a tensor of the script, if it is a plain one of floating-point or complex numbers."""
@@ -86,11 +96,10 @@ class ShownValues:
 
     def facts(self):
         """The keys `values`, `compared` and `omitted` of the report's `shadow`."""
-        rows = {kind: [*self.first[kind], *self.last.get(kind, ())] for kind in self.counts}
+        rows = {kind: [*self.first[kind], *self.outside[kind], *self.last[kind]] for kind in self.last}
         compared = rows.pop("compared", [])
         values = [facts for kind in rows for facts in rows[kind]]
-        omitted = sum(self.counts.values()) - len(values) - len(compared)
-        return {"values": values, "compared": compared, "omitted": omitted}
+        return {"values": values, "compared": compared, "omitted": self.omitted}
 
 
 def word(value):

@@ -77,6 +77,7 @@ class Kind:
             or ("batch_norm" in name and argument.name in shadow.WRITTEN)
         ]
 
+        self.only_writes = any(getattr(argument, "is_out", False) for argument in schema.arguments)
         self.plain = [
             (at, argument.name)
             for at, argument in enumerate(schema.arguments)
