@@ -234,7 +234,7 @@ def _unknown(cells: Sequence[DossierCell], *, are_layers_known: bool) -> list[st
 
 
 def _of_memory(cells: Sequence[DossierCell], *, takes_memory: bool) -> list[str]:
-    """What is not known of memory that nobody wrote, unless a cell filled it with NaN."""
+    """The gaps about memory that nobody wrote: none if a cell filled it with NaN."""
     if any("fill" in cell.settings and cell.attempts for cell in cells):
         return []
     reads = [
