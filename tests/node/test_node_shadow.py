@@ -24,6 +24,7 @@ assert not torch.equal(mine, theirs)
 grid = x.clone().view(64, 64)
 grid[3:5].mul_(1.1)
 print(grid[:, 2])
+last = grid[None, None].to(memory_format=torch.channels_last)
 w = torch.randn(64, 4, requires_grad=True)
 optimizer = torch.optim.Adam([w], lr=0.1, foreach=True)
 for _ in range(3):

@@ -55,6 +55,11 @@ def evaluate(step, written_integers):
             out = SPECIAL[name](step)
     except NotTogetherError:
         return None
+    except Exception:
+        if step.written:
+            raise
+        # Such as a memory format that only tensors of four dimensions have.
+        return None
     return list(shadow.tensors_of([out]))
 
 
