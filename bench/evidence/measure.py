@@ -6,8 +6,9 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from app.judging.verdict.rates import rate_interval, rate_upper_bound
+from app.judging.verdict.rates import rate_upper_bound
 from bench.evidence.material import Answer, Case
+from bench.fixed_rates import fixed_interval
 
 
 @dataclass(frozen=True)
@@ -70,14 +71,14 @@ def rates(every: Sequence[Outcome]) -> dict[str, str]:
 def _at_most(every: Sequence[Outcome], holds: Callable[[Outcome], bool]) -> str:
     """A rate that should be small, with its upper 95 % bound: one-sided for none, else two-sided."""
     count, of = sum(map(holds, every)), len(every)
-    bound = rate_upper_bound(of) if count == 0 else getattr(rate_interval(count, of), "high", None)
+    bound = rate_upper_bound(of) if count == 0 else getattr(fixed_interval(count, of), "high", None)
     return f"{count} of {of}" + (f" (at most {bound:.1%})" if bound is not None else "")
 
 
 def _at_least(every: Sequence[Outcome], holds: Callable[[Outcome], bool]) -> str:
     """A rate that should be great, with its 95 % interval."""
     count, of = sum(map(holds, every)), len(every)
-    interval = rate_interval(count, of)
+    interval = fixed_interval(count, of)
     return f"{count} of {of}" + (f" ({interval.low:.0%} to {interval.high:.0%})" if interval else "")
 
 

@@ -13,8 +13,9 @@ from app.intake.exhibits.anchors import with_anchors, with_ties
 from app.intake.reading import Reading, Script, ScriptRole
 from app.judging.judgement import SIGHTINGS, JobJudgement, JudgedCell, Verdict
 from app.judging.verdict.job import judge_job
-from app.judging.verdict.rates import rate_interval, rate_upper_bound
+from app.judging.verdict.rates import rate_upper_bound
 from app.judging.verdict.run import judge_run
+from bench.fixed_rates import fixed_interval
 from bench.reading.material import Report
 from worker.contract import Result
 
@@ -144,13 +145,13 @@ def _verdict(claim: Claim, script: Script, results: list[Result]) -> Verdict | N
 
 def at_most(met: int, of: int) -> str:
     """A rate that should be small, with its upper 95 % bound: one-sided for none, else two-sided."""
-    bound = rate_upper_bound(of) if met == 0 else getattr(rate_interval(met, of), "high", None)
+    bound = rate_upper_bound(of) if met == 0 else getattr(fixed_interval(met, of), "high", None)
     return f"{met} of {of}" + (f" (at most {bound:.1%})" if bound is not None else "")
 
 
 def at_least(met: int, of: int) -> str:
     """A rate that should be great, with its 95 % interval."""
-    interval = rate_interval(met, of)
+    interval = fixed_interval(met, of)
     return f"{met} of {of}" + (f" ({interval.low:.0%} to {interval.high:.0%})" if interval else "")
 
 

@@ -24,7 +24,7 @@ REPORTS = Path(__file__).parents[1] / "reports" / "kinds"
 RECORDING = Path(__file__).parents[1] / "recordings" / "kinds" / "attempts.json"
 TARGET = parse_target("cpu")
 # What a judgement may ask about the environment of an attempt.
-_ENVIRONMENT = ("os.name", "python.version", "torch.version", "package.numpy")
+_ENVIRONMENT = ("os.name", "python.version", "torch.version")
 _OBSERVATION = ("exit_status", "signal", "exception", "stdout", "stderr", "devices_used")
 
 
@@ -43,6 +43,10 @@ def scripts_to_run(reading: Reading) -> list[Script]:
     return [] if reading.ask else [each for each in reading.scripts if each.role is not ScriptRole.PART]
 
 
+def _is_asked_for(key: str) -> bool:
+    return key in _ENVIRONMENT or key.startswith("package.")
+
+
 def as_recorded(results: Sequence[Result]) -> list[dict[str, Any]]:
     """The attempts of one script without what no judgement asks for. `times`: so many were equal."""
     recorded: list[dict[str, Any]] = []
@@ -51,7 +55,7 @@ def as_recorded(results: Sequence[Result]) -> list[dict[str, Any]]:
         attempt = {
             "outcome": result.outcome.value,
             "observation": {key: seen[key] for key in _OBSERVATION if key in seen},
-            "environment": {key: value for key, value in result.environment.items() if key in _ENVIRONMENT},
+            "environment": {key: value for key, value in result.environment.items() if _is_asked_for(key)},
         }
         same = next((each for each in recorded if {**each, "times": 1} == {**attempt, "times": 1}), None)
         if same is None:

@@ -36,6 +36,7 @@ _MOST_LINE = 2_000
 _MOST_TEXT = 300
 _MOST_SENTENCES = 200
 _MOST_WHOLE = 400
+_RAISE = re.compile(rf"raise (?P<type>{TYPE})\((?P<quote>['\"])(?P<message>[^\n]{{4,400}})(?P=quote)\)")
 _TRACEBACK = "Traceback (most recent call last)"
 _SIDE_NAME = re.compile(
     r"(?:,?\s{0,20}device=)?'?(?<![a-z])(?:cpu|gpu|cuda|eager|compiled|inductor)(?![a-z])(?::\d+')?",
@@ -87,7 +88,21 @@ def exception_claim(text: str) -> list[Check]:
         check = _exception_check(line, lines[at + 1 : at + 2])
         if check is not None:
             return [check]
-    return []
+    return [check for line in lines[-1:] if (check := _raised_by(line))]
+
+
+def _raised_by(line: str) -> Check | None:
+    """The error of a line `raise SomeError("message")`, which somebody shows in place of the traceback."""
+    match = _RAISE.fullmatch(line.strip())
+    if match is None:
+        return None
+    name = match["type"].rsplit(".", 1)[-1]
+    return Check(text=cut(line), kind=CheckKind.EXCEPTION, exception_type=name, message=match["message"])
+
+
+def is_raise_line(text: str) -> bool:
+    """Whether a text is nothing but the line that raises an error."""
+    return _RAISE.fullmatch(text.strip()) is not None
 
 
 def crash_check(text: str) -> list[Check]:

@@ -9,6 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 # The most readings of one report, the first one included.
 MOST_READINGS = 4
+# The most values of a report that it calls right.
+MOST_RIGHT_VALUES = 40
 
 
 class CheckKind(StrEnum):
@@ -158,6 +160,8 @@ class Claim(BaseModel):
     # Whether it replaced another claim when attempts were already stored. A "no" to it needs a passage check
     # of its own.
     corrected: bool = False
+    # Values that the report calls right somewhere. They are no checks, and decide nothing by themselves.
+    right_values: tuple[str, ...] = ()
     # Whether only a model reads the report so. Such a reading can bring doubt, and no verdict.
     by_model: bool = False
 

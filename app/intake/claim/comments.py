@@ -44,6 +44,7 @@ _CONSTANT_FIRST = re.compile(
     r"(?P<value>True|False|None)(?:[,;(–—]| --?| (?:with|in|on|under|since|from|for|here) )\s*(?P<rest>.*)$"
 )
 _JUDGED = re.compile(rf"{_JUDGED_WRONG.pattern}|{_JUDGED_RIGHT.pattern}", re.IGNORECASE)
+_AN_ERROR = re.compile(r"[A-Z]\w{0,100}(?:Error|Exception)\b")
 _MOST_COMMENT = 500
 _MOST_WORDS = 3
 # Matches the words in `WRONG, must be tensor(3)`.
@@ -119,7 +120,8 @@ def commented_outputs(script: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
             mended.append(placed[1])
             continue
         value, judgement = _value_of(comment, literals) if comment else (None, "")
-        if value is None:
+        if value is None or (_AN_ERROR.match(value) and "print(" not in text):
+            # A script that prints nothing raises the error. It does not show it.
             continue
         is_right = _JUDGED_RIGHT.search(judgement) is not None and _JUDGED_WRONG.search(judgement) is None
         (shown_right if is_right else wrong).append(value)
@@ -239,7 +241,7 @@ def _value_of(comment: str, literals: set[str]) -> tuple[str | None, str]:
     first, dot, rest = comment.partition(". ")
     if first.rstrip(".!") in literals:
         return first.rstrip(".!"), rest
-    if re.match(r"[A-Z]\w{0,100}(?:Error|Exception)\b", comment):
+    if _AN_ERROR.match(comment):
         return (first if dot else comment), rest
     # A call that prints is a line of code that somebody commented out.
     match = None if _PRINT_CALL.match(comment) else _VALUE.match(comment)

@@ -45,6 +45,13 @@ _NOT_SEEN = re.compile(
 )
 _ENDS = re.compile(r"[`\"”\n]|(?<=[a-z!)])[.!?](?=\s+[A-Z])|\s[—–]\s|, (?:while|even|which|when)\b")
 _MOST_MESSAGE = 400
+_MOST_OUTPUT = 20_000
+# The lines that functions such as `assert_allclose` print for a failed comparison, without their traceback.
+_FAILED_COMPARISON = re.compile(
+    r"(?P<message>Mismatched elements: \d+ / \d+|Tensor-likes are not (?:close|equal)!"
+    r"|(?:Scalars|Booleans) are not (?:close|equal)!|(?:Arrays|Items) are not (?:almost |approximately )?"
+    r"equal|Not equal to tolerance|(?:DataFrame|Series|Index)[\w.\[\]() \"=-]{0,80} are different)"
+)
 
 
 def known_message(sentence: str) -> list[Check]:
@@ -59,3 +66,18 @@ def known_message(sentence: str) -> list[Check]:
         .rstrip()
     )
     return [Check(text=sentence, kind=CheckKind.EXCEPTION, message=message)]
+
+
+def failed_comparison(text: str) -> list[Check]:
+    """The check of an output that shows what a failed comparison prints, without the name of the error."""
+    match = _FAILED_COMPARISON.search(text[:_MOST_OUTPUT])
+    if match is None:
+        return []
+    return [
+        Check(
+            text=match["message"],
+            kind=CheckKind.EXCEPTION,
+            exception_type=AssertionError.__name__,
+            message=match["message"].partition(":")[0],
+        )
+    ]

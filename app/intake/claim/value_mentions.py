@@ -147,8 +147,11 @@ def find_mentions(text: str) -> list[Mention]:
         since = hits[at - 1].end() if at else 0
         until = hits[at + 1].start() if at + 1 < len(hits) else len(text)
         expected = _is_expected(text, hit.start(), hit.end(), since=since, until=until)
-        link = _AGAINST.search(text, since, hit.start()) if at else None
-        if link and link.start() - since <= _NEXT:
+        link = _AGAINST.search(text, since, hit.start())
+        if link and link["not"] and (not at or link.start() - since > _NEXT):
+            # `I expect the edge with 100 to win, not the 110 one`: what is expected was not understood.
+            expected = None
+        elif link and at and link.start() - since <= _NEXT:
             # In `should be 4 rather than 3` and `prints 3, not 4`, each value is the opposite of the other.
             before = mentions[-1]
             if before.expected is None and not link["not"]:

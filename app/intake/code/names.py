@@ -82,6 +82,11 @@ def mentioned_names(tree: ast.AST) -> set[str]:
     return names
 
 
+def unbound_names(tree: ast.Module) -> list[str]:
+    """Names that are read somewhere and that neither the script nor Python binds, sorted."""
+    return sorted(used_names(tree) - bound_names(tree) - _BUILTINS)
+
+
 def undefined_names(tree: ast.Module) -> tuple[str, ...]:
     """Names that the top level uses and nothing defines, in order.
 

@@ -11,6 +11,7 @@ from app.intake.claim.expected_values import is_order
 from app.intake.claim.phrases import expected_check
 from app.intake.claim.stated_place import stated_device, stated_place, with_place
 from app.intake.claim.value_mentions import seen_and_expected
+from app.intake.code.printed_texts import is_print_of, printed_texts
 from app.intake.exhibits.conditions import condition_of
 from app.intake.exhibits.right_values import other_ways
 from app.intake.exhibits.shown_outputs import is_expectation
@@ -39,6 +40,7 @@ _SHOULD_BEFORE = re.compile(
 _AS_IT_SHOULD = re.compile(
     r"^(?:which is |as |this is )?(?:it should|expected|correct|right|fine|ok)\b", re.IGNORECASE
 )
+_ALONE = re.compile(r"[ \t]*`(?P<value>[^`\n]{1,300})`[.!。]?[ \t]*")
 _MOST_LINE = 400
 # `… but I expected `Y`` stands in the words that follow the value.
 _MOST_AFTER = 200
@@ -50,6 +52,7 @@ def inline_checks(parts: Sequence[Part], main: str) -> list[Check]:
     right: dict[str, None] = {}
     before = after = ""
     control = False
+    printed = printed_texts([main])
     for part in parts:
         if part.kind == PartKind.CODE:
             control = says_it_works(part.before)
@@ -73,6 +76,7 @@ def inline_checks(parts: Sequence[Part], main: str) -> list[Check]:
                     .rpartition("\n")[2]
                     .rpartition(". ")[2]
                 )
+        wrong.update(dict.fromkeys(_printed_lines_alone(part.text, printed, main)))
     if len(wrong) != 1:
         return []
     error_checks = exception_claim(next(iter(wrong)))
@@ -83,6 +87,21 @@ def inline_checks(parts: Sequence[Part], main: str) -> list[Check]:
     checks = [*(error_checks or [output_check(tuple(wrong))]), *instead]
     # In `On the GPU it prints `X``, the device stands before the value.
     return with_place(with_place(checks, stated_device(before)), stated_place(before, about_it=True))
+
+
+def _printed_lines_alone(text: str, printed: Sequence[str], main: str) -> Iterator[str]:
+    """Lines that are nothing but a line between backticks with words that the script prints."""
+    above = ""
+    for line in text.split("\n"):
+        match = _ALONE.fullmatch(line[:_MOST_LINE])
+        if (
+            match
+            and is_print_of(match["value"], printed)
+            and not _SHOULD_BEFORE.search(above.rstrip(" :：") + " ")
+            and not condition_of(above, main)
+        ):
+            yield match["value"].strip()
+        above = line[:_MOST_LINE] or above
 
 
 def _names_expected_value(text: str) -> bool:

@@ -17,6 +17,7 @@ from app.intake.claim.claim_text import (
 )
 from app.intake.claim.claims import MOST_READINGS, Check, CheckKind, Claim, Role, Where
 from app.intake.claim.comments import comment_claim, commented_outputs
+from app.intake.claim.known_messages import failed_comparison
 from app.intake.claim.named_errors import own_message
 from app.intake.claim.stated_place import (
     newest_place,
@@ -39,16 +40,18 @@ from app.intake.exhibits.right_values import (
     values_called_both,
     values_of,
 )
-from app.intake.exhibits.shown_evidence import expected_output, is_shown_in
+from app.intake.exhibits.shown_evidence import expected_output, is_shown_in, names_error_of
 from app.intake.exhibits.shown_outputs import (
     is_expectation,
     lines_of,
+    only_times,
     outputs_of_main,
     reads_as_output,
     shown_outputs,
     tells_what_happens,
 )
 from app.intake.exhibits.shown_warnings import split_warnings
+from app.intake.remarks.called_right import values_called_right
 from app.intake.remarks.commented_pairs import commented_pairs, labelled_checks
 from app.intake.remarks.exit_statuses import exit_status_checks
 from app.intake.remarks.expressions import prints_formulas, with_quoted_formulas
@@ -65,7 +68,6 @@ from app.intake.words.languages import in_english
 from app.intake.words.praise import is_only_praise, speaks_of_another_place, tells_the_past
 from app.intake.words.vocabulary import (
     device_of,
-    is_timing,
     shows_cuda_tensor,
 )
 
@@ -113,6 +115,7 @@ def claim_of(parts: Sequence[Part], main: str, title: str, outputs: Sequence[Par
     ]
     expected_texts = [part.text for part in outputs if part.expected]
     place = place_of_bug([english_title, *texts])
+    called_right = values_called_right([english_title, *texts], should, outputs, main)
     told_text = with_frequency(title[:1000], [text for part in prose for text in (part.text, part.own_text)])
     readings: list[Claim] = []
     contradicted: frozenset[str] = frozenset()
@@ -125,7 +128,9 @@ def claim_of(parts: Sequence[Part], main: str, title: str, outputs: Sequence[Par
         if is_called_right(real, contradicted):
             continue
         complete = with_place([_in_own_words(check, prose) for check in real], place)
-        readings.append(about(subject, Claim(checks=tuple(complete), text=told_text)))
+        readings.append(
+            about(subject, Claim(checks=tuple(complete), text=told_text, right_values=called_right))
+        )
     if not readings:
         return Claim(text=told_text, subject=subject)
     failing = "\n".join(part.text for part in outputs if _failure_of(part))
@@ -177,7 +182,7 @@ def _readings(
         lambda _: commented_errors(main),
         lambda _: inline_checks(parts, main),
         lambda _: values_of_versions([part.text for part in prose]),
-        lambda outputs: _output_checks([part for part in outputs if not _only_times(part)], main),
+        lambda outputs: _output_checks([part for part in outputs if not only_times(part)], main),
         lambda _: tabled_values([part.text for part in prose]),
         lambda _: labelled_checks([*texts[1:], *should]),
         lacking,
@@ -249,7 +254,9 @@ def _others(readings: Sequence[Claim], failing: str) -> tuple[Claim, ...]:
         name = _bug_of(reading)
         bugs = reading.having(Role.BUG)
         is_right = bool(right) and all(values_of(bug) <= right for bug in bugs)
-        is_same = _is_failure(readings[0].checks) and all(is_shown_in(bug, failing) for bug in bugs)
+        is_same = _is_failure(readings[0].checks) and all(
+            is_shown_in(bug, failing) or names_error_of(readings[0], bug) for bug in bugs
+        )
         if name and name not in names and not (is_right or is_same):
             names.add(name)
             others.append(reading)
@@ -278,11 +285,6 @@ def _limit_to_cuda(check: Check, main: str) -> Check:
     ):
         return check
     return check.model_copy(update={"where": check.where.model_copy(update={"device": "cuda"})})
-
-
-def _only_times(part: Part) -> bool:
-    """True if the output holds nothing but durations. The prose then states the claim."""
-    return all(is_timing(line) for line in lines_of(part))
 
 
 def _plain(text: str) -> str:
@@ -324,7 +326,7 @@ def _failure_of(part: Part) -> list[Check]:
     """The failure that an output shows. A warning is one only if the output shows nothing else."""
     lines, warnings = split_warnings(part.text.split("\n"))
     if not warnings:
-        return exception_claim(part.text) or crash_check(part.text)
+        return exception_claim(part.text) or crash_check(part.text) or failed_comparison(part.text)
     rest = "\n".join(lines)
     if checks := exception_claim(rest) or crash_check(rest):
         return checks

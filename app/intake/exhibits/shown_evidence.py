@@ -13,7 +13,7 @@ from app.intake.claim.claim_text import (
     exception_claim,
     output_check,
 )
-from app.intake.claim.claims import Check, CheckKind, Role, Where
+from app.intake.claim.claims import Check, CheckKind, Claim, Role, Where
 from app.intake.claim.endings import crash_signal
 from app.intake.claim.stated_place import newest_place
 from app.intake.exhibit import ExhibitKind, Stance
@@ -121,3 +121,13 @@ def expected_output(part: Part, lines: Sequence[str]) -> list[Check]:
         return [output_check(lines, role=Role.EXPECTED)]
     printed = [output_check(lines[:start], role=Role.EXPECTED)] if start else []
     return [*printed, error[0].model_copy(update={"role": Role.EXPECTED, "message": ""})]
+
+
+def names_error_of(claim: Claim, bug: Check) -> bool:
+    """Whether a bug is only a line of prose that names the claimed error, as ``OSError`, see above`."""
+    types = {check.exception_type for check in claim.having(Role.BUG) if check.exception_type}
+    return (
+        bug.kind is CheckKind.OUTPUT
+        and len(bug.lines) == 1
+        and any(re.match(rf"`?{re.escape(name)}`?(?:[,.;]|$)", bug.lines[0]) for name in types)
+    )

@@ -26,6 +26,7 @@ from app.intake.words.vocabulary import (
     is_printed_line,
     is_prose,
     is_side_error,
+    is_timing,
     is_version_line,
 )
 
@@ -278,3 +279,8 @@ def lines_of(part: Part) -> list[str]:
     lines, _ = split_warnings(part.text.split("\n"))
     lines = [line.strip() for line in lines if line.strip() and not _MENTIONS.match(line)]
     return [line for line in lines if not is_version_line(line)]
+
+
+def only_times(part: Part) -> bool:
+    """True if the output holds nothing but durations. The prose then states the claim."""
+    return all(is_timing(line) for line in lines_of(part))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from app.intake.claim.claim_text import is_raise_line
 from app.intake.code.syntax import parses
 from app.intake.snippets.inline_code import inline_statements, statements_in_sentence
 from app.intake.snippets.labelled_sessions import labelled_sessions
@@ -240,6 +241,9 @@ def _parts_of_block(block: Block, heading: str, before: str) -> list[Part]:
     if block.language in _NOT_OUTPUT:
         return []
     piece = take_apart(block.text)
+    if is_raise_line(block.text):
+        # The line of the package that raises the error, as a traceback shows it.
+        piece = Piece(output=block.text)
     if block.language.startswith("py") and not piece.transcript and only_computes(block.text):
         # The author typed a formula and saw its value.
         piece = Piece(code=block.text, transcript=True)

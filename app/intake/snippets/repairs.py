@@ -6,11 +6,16 @@ A repair never removes the claimed error.
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 
-from app.intake.code.names import bound_names, has_star_import, used_names
+from app.intake.claim.subject import package_named
+from app.intake.code.names import bound_names, has_star_import, unbound_names, used_names
 from app.intake.code.syntax import nodes_of, parses
 from app.intake.reading import Repair
+from app.intake.snippets.public_names import import_of
 from app.intake.snippets.shell_names import shell_imports
+
+_MOST_NAMES = 40
 
 # Names that reports use without an import, and the imports that they mean.
 USUAL_IMPORTS = {
@@ -59,29 +64,6 @@ USUAL_IMPORTS = {
     "dataclasses": "import dataclasses",
     "weakref": "import weakref",
     "ctypes": "import ctypes",
-    "deepcopy": "from copy import deepcopy",
-    "Path": "from pathlib import Path",
-    "defaultdict": "from collections import defaultdict",
-    "OrderedDict": "from collections import OrderedDict",
-    "namedtuple": "from collections import namedtuple",
-    "lru_cache": "from functools import lru_cache",
-    "dataclass": "from dataclasses import dataclass",
-    "Decimal": "from decimal import Decimal",
-    "Fraction": "from fractions import Fraction",
-    "timedelta": "from datetime import timedelta",
-    "ThreadPoolExecutor": "from concurrent.futures import ThreadPoolExecutor",
-    "ProcessPoolExecutor": "from concurrent.futures import ProcessPoolExecutor",
-    "StringIO": "from io import StringIO",
-    "BytesIO": "from io import BytesIO",
-    "Enum": "from enum import Enum",
-    "Optional": "from typing import Optional",
-    "NamedTuple": "from typing import NamedTuple",
-    "TypedDict": "from typing import TypedDict",
-    "DataFrame": "from pandas import DataFrame",
-    "BaseModel": "from pydantic import BaseModel",
-    "rearrange": "from einops import rearrange",
-    "parse_shape": "from einops import parse_shape",
-    "TensorDataset": "from torch.utils.data import TensorDataset",
 }
 _PACKAGES = {
     *(
@@ -99,8 +81,6 @@ _PACKAGES = {
         "tf",
         "xr",
     ),
-    *("DataFrame", "BaseModel", "Decimal", "Fraction", "dataclass", "Path", "deepcopy", "Enum", "NamedTuple"),
-    *("TypedDict", "OrderedDict", "defaultdict", "namedtuple", "rearrange", "parse_shape"),
 }
 # These names mean the usual module only beside torch.
 _ONLY_BESIDE_TORCH = {"nn", "F", "dist", "mp"}
@@ -138,10 +118,13 @@ _BUILTIN_LOOKALIKES = {
 }
 
 
-def missing_imports(text: str, tree: ast.Module) -> tuple[str, tuple[Repair, ...]]:
-    """Add the usual imports that a fragment lacks.
+def missing_imports(
+    text: str, tree: ast.Module, packages: Collection[str] = ()
+) -> tuple[str, tuple[Repair, ...]]:
+    """Add the imports that a fragment lacks: usual modules, and public names of `packages`.
 
-    They stand on the first line, so that lines keep their numbers.
+    They stand on the first line, so that lines keep their numbers. `packages` are those that the report is
+    about, beside those that the script names.
     """
     if has_star_import(tree):
         return text, ()
@@ -157,12 +140,42 @@ def missing_imports(text: str, tree: ast.Module) -> tuple[str, tuple[Repair, ...
     ]
     if "torch" not in used_by_script | bound_by_script:
         missing = [name for name in missing if name not in _ONLY_BESIDE_TORCH]
-    if not missing or not _PACKAGES & (used_by_script | bound_by_script):
+    if not _PACKAGES & (used_by_script | bound_by_script):
+        missing = []
+    statements = [USUAL_IMPORTS[name] for name in missing]
+    known = {package for name in used_by_script | bound_by_script if (package := package_named(name))}
+    statements += _imports_of_public_names(tree, bound_by_script | {*missing}, known | {*packages})
+    if not statements:
         return text, ()
-    line = "; ".join(USUAL_IMPORTS[name] for name in missing)
-    return _with_line(text, tree, line), tuple(
-        Repair(code="missing_import", detail=f"Added: {USUAL_IMPORTS[name]}", line=1) for name in missing
+    return _with_line(text, tree, "; ".join(statements)), tuple(
+        Repair(code="missing_import", detail=f"Added: {statement}", line=1) for statement in statements
     )
+
+
+def _imports_of_public_names(
+    tree: ast.Module, bound: Collection[str], packages: Collection[str]
+) -> list[str]:
+    """The imports of undefined names that a package offers: classes, and functions that are called."""
+    called = {
+        node.func.id
+        for node in nodes_of(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    decorators = {
+        each.id
+        for node in nodes_of(tree)
+        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+        for each in node.decorator_list
+        if isinstance(each, ast.Name)
+    }
+    modules = {
+        node.value.id
+        for node in nodes_of(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    }
+    names = [name for name in unbound_names(tree) if name not in bound]
+    used = [name for name in names if name[:1].isupper() or name in called | decorators | modules]
+    return [statement for name in used[:_MOST_NAMES] if (statement := import_of(name, packages))]
 
 
 def _with_line(text: str, tree: ast.Module, line: str) -> str:

@@ -27,7 +27,7 @@ from app.intake.snippets.visible_cards import VARIABLE, with_visible_cards
 _OUTPUT_KINDS = {CheckKind.OUTPUT, CheckKind.VALUE, CheckKind.VARIES, CheckKind.DIFFERS}
 # The last line of an output as a prompt or a notebook shows a value.
 _REPRESENTATION = re.compile(
-    r"\s*(?:tensor\(|array\(|[\[({<'\"]|(?:np|numpy)\.\w{1,20}\(|dtype: |[-+]?\d[\d.e+-]*$"
+    r"\s*(?:tensor\(|array\(|[\[({<'\"]|(?:np|numpy)\.\w{1,20}\(|dtype: |[A-Z]\w{1,40}\(|[-+]?\d[\d.e+-]*$"
     r"|(?:True|False|None)$)"
 )
 _SHOWN_NAME = Repair(code="shown_value", detail="Made the name on the last line print what a prompt shows.")
@@ -45,6 +45,7 @@ class RepairRules:
     """The permitted repairs. `shows`: bare expressions display their values.
 
     `shows_call`: so does a call on the last line of code that prints. `shows_name`: there, only a bare name.
+    `packages`: those that the report is about; their public names may lack an import.
     """
 
     imports: bool = True
@@ -53,6 +54,7 @@ class RepairRules:
     shows_call: bool = False
     shows_name: bool = False
     cards: bool = True
+    packages: tuple[str, ...] = ()
 
 
 ALL_REPAIRS = RepairRules()
@@ -71,10 +73,12 @@ def repair_rules_for(claim: Claim) -> RepairRules:
         shows_name=bool(types),
         shows_call=any(
             len(check.lines) > 1 and _REPRESENTATION.match(check.lines[-1])
-            for check in claim.having(Role.BUG)
+            for reading in (claim, *claim.further)
+            for check in reading.having(Role.BUG)
         ),
         # A claim about the variable itself is tried with the reporter's value.
         cards=not any(VARIABLE in text for text in texts),
+        packages=(claim.subject,) if claim.subject else (),
     )
 
 
@@ -105,7 +109,7 @@ def make_script(
     # If the claim is a syntax error, the script may have no tree, and its needs are unknown.
     tree = parse(text) if rules.syntax else tree_of(text)
     if rules.imports and tree is not None:
-        text, import_repairs = missing_imports(text, tree)
+        text, import_repairs = missing_imports(text, tree, rules.packages)
         repairs += import_repairs
         tree = parse(text) if import_repairs else tree
     if rules.cards and tree is not None:

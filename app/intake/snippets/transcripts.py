@@ -19,8 +19,8 @@ from app.intake.snippets.shell_sessions import (
 from app.intake.words.vocabulary import SCALAR
 
 _PROMPT = re.compile(r"(?:>>>|\.\.\.)(?: |$)")
-_IPYTHON_IN = re.compile(r"In ?\[[\d *]{1,6}\]: ?")
-_IPYTHON_OUT = re.compile(r"Out ?\[\d{1,6}\]: ?")
+_IPYTHON_IN = re.compile(r"(?:In ?\[[\d *]{1,6}\]:|[Ii]n ?>) ?")
+_IPYTHON_OUT = re.compile(r"(?:Out ?\[\d{1,6}\]:|[Oo]ut ?>) ?")
 _IPYTHON_MORE = re.compile(r" {2,}\.{3,}: ?")
 _COMMANDS = (
     r"conda|mamba|pip3?|git|apt(?:-get)?|sudo|cd|export|docker|wget|curl|source|python3?(?:\.\d+)?"

@@ -1,4 +1,7 @@
-"""Puts a fence around a program that was pasted without one. Markdown would take it apart at its indents."""
+"""Puts a fence around a program that was pasted without one.
+
+Markdown would take it apart at its indents and comments.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ from app.intake.code.syntax import parses
 
 _START = re.compile(r"(?:import [\w., ]+|from [\w.]+ import .+)$")
 _HEADING = re.compile(r"#{2,6} \S|#{1,6} [A-Z][\w ]{2,40}:?$")
-_INDENTED = re.compile(r"[ \t]+\S")
+# Markdown takes an indented line for a block of its own, and a comment for a heading.
+_TAKEN_APART = re.compile(r"[ \t]+\S|# \S")
 # The parser is tried on at most this many beginnings, of at most this many lines and characters.
 _MOST_STARTS = 6
 _MOST_SHORTER = 30
@@ -18,7 +22,7 @@ _MOST_CHARACTERS = 60_000
 
 
 def fenced_bare_code(text: str, *, fence: str) -> str:
-    """The text with its first bare program in a fence, if the program has an indented line."""
+    """The text with its first bare program in a fence, if the program has an indented line or a comment."""
     lines = text.split("\n")
     starts = [at for at, line in enumerate(lines) if _START.match(line)]
     tries, end_of_last = 0, -1
@@ -43,12 +47,11 @@ def _end_of_section(lines: Sequence[str], start: int) -> int:
 
 
 def _end_of_program(lines: Sequence[str], start: int, end: int) -> int | None:
-    """The line after the longest beginning that is Python; None if there is none with an indented line."""
+    """The line after the longest beginning that is Python; None if Markdown would leave it whole."""
     breaks = [at for at in range(end, start, -1) if at == end or not lines[at].strip()]
     for at in breaks[:_MOST_SHORTER]:
         program = "\n".join(lines[start:at])
-        indented = any(_INDENTED.match(line) for line in lines[start:at])
-        if not indented:
+        if not any(_TAKEN_APART.match(line) for line in lines[start:at]):
             return None
         if len(program) <= _MOST_CHARACTERS and parses(program):
             return at

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field, ValidationError
 
 from app.errors import InputError
-from app.intake.claim.claims import MOST_READINGS
+from app.intake.claim.claims import MOST_READINGS, MOST_RIGHT_VALUES
 from app.intake.typed.check_forms import FORMS, MOST_CHECKS, AnyCheck, FormPart, Text
 
 _PACKAGE = r"^[A-Za-z0-9._-]{1,100}$"
@@ -30,6 +30,14 @@ class ReadingForm(FormPart):
     text: Text = Field(
         default="",
         description="the claim in words, for people; a word such as `sometimes` asks for more attempts",
+    )
+    right_values: Annotated[list[Text], Field(max_length=MOST_RIGHT_VALUES)] = Field(
+        default_factory=list,
+        description=(
+            "values that the report calls right somewhere; if all that changed became such values, the bug is"
+            " gone"
+        ),
+        examples=[["0.9567"]],
     )
     checks: Annotated[list[AnyCheck], Field(max_length=MOST_CHECKS)] = Field(
         description="all checks with the role `bug` must be met; without any, nothing is judged",

@@ -108,7 +108,11 @@ def _data(claim: Claim) -> dict[str, Any]:
         "subject": claim.subject,
         "checks": [data_of_check(each) for each in claim.checks],
     }
-    return {**data, "text": claim.text} if claim.text else data
+    if claim.text:
+        data["text"] = claim.text
+    if claim.right_values:
+        data["right_values"] = list(claim.right_values)
+    return data
 
 
 def _claim(form: ReadingForm) -> Claim:
@@ -116,6 +120,7 @@ def _claim(form: ReadingForm) -> Claim:
         checks=tuple(_check(check, form.subject) for check in form.checks),
         text=form.text,
         subject=form.subject,
+        right_values=tuple(form.right_values),
     )
 
 

@@ -9,6 +9,7 @@ from app.intake.claim.claims import Check, CheckKind, Role
 from app.intake.reading import Script
 from app.intake.words.vocabulary import device_of
 from app.judging.check import oracles
+from app.judging.check.changed_values import is_like_its_twin, shows_value_called_right
 from app.judging.check.failure_checks import (
     is_broken,
     judge_crash,
@@ -71,13 +72,25 @@ _SHOWN_INSTEAD = {*_PRINTED, CheckKind.EXCEPTION}
 
 
 def judge_check(
-    check: Check, result: Result, *, expected: Sequence[Check], script: Script, target: Target
+    check: Check,
+    result: Result,
+    *,
+    expected: Sequence[Check],
+    script: Script,
+    target: Target,
+    called_right: Sequence[str] = (),
 ) -> Finding:
-    """Judge a check in one attempt. `expected` are the claim's checks of the correct behaviour."""
+    """Judge a check in one attempt. `expected` are the claim's checks of the correct behaviour.
+
+    `called_right` are values that the report calls right somewhere.
+    """
     exclusion = exclusion_of(check, target)
     if exclusion is not None:
         return _finding(check, CheckResult.UNREACHED, result, reason=exclusion)
     check_result, oracle = _judge_output_only(check, result, expected, script)
+    if check_result is CheckResult.OTHER and result.outcome is Outcome.COMPLETED:
+        oracle = _oracle_of_changes(check, result, expected, called_right)
+        check_result = CheckResult.ABSENT if oracle else check_result
     if check_result is CheckResult.ABSENT and oracle is None and _asserts_the_failure(check, result, script):
         check_result = CheckResult.UNREACHED
     reason = _outweighing_lack(check, result, lack_of(result, script, target), check_result)
@@ -235,6 +248,21 @@ def _oracle(
     if whole.outcome is Outcome.COMPLETED and is_mended(check, whole.observation.stdout):
         return oracles.MENDED_OUTPUT
     return oracles.gone(check, whole.observation.stdout)
+
+
+def _oracle_of_changes(
+    check: Check, result: Result, expected: Sequence[Check], called_right: Sequence[str]
+) -> str | None:
+    """The oracle that says by the changed values that the bug is gone; None if none speaks.
+
+    A right value with a place of its own decides alone: it is not there.
+    """
+    if _lacks_expected_output(expected):
+        return None
+    stdout = part_of(check, result).observation.stdout
+    if shows_value_called_right(check, called_right, stdout):
+        return oracles.CALLED_RIGHT
+    return oracles.TWIN_VALUE if is_like_its_twin(check, called_right, stdout) else None
 
 
 def _without_echo(check: Check, result: Result, expected: Sequence[Check]) -> Result:

@@ -22,6 +22,8 @@ REFERENCE_VALUE = "reference_value"
 OWN_CHECK = "own_check"
 NUMBERS_DIFFER = "numbers_differ"
 MENDED_OUTPUT = "mended_output"
+CALLED_RIGHT = "called_right"
+TWIN_VALUE = "twin_value"
 
 _CONSTANT = re.compile(r"(?<![\w.])(?:np\.)?(?P<value>True|False)_?(?!\w)")
 _OPPOSITE = {"True": "False", "False": "True"}
@@ -79,8 +81,11 @@ def shows_replaced_line(check: Check, expected: Check, stdout: str) -> bool:
     lines = [tokens_of(line) for line in stdout.splitlines() if line.strip()][:_MOST_LINES]
     claimed = [tokens_of(line) for line in check.lines if line.strip()]
     right = tokens_of(expected.number or " ".join(expected.lines))
-    if len(claimed) < 2 or len(lines) != len(claimed) or not right:
+    if not claimed or len(lines) != len(claimed) or not right:
         return False
+    if len(claimed) == 1:
+        # A number alone is judged as a value.
+        return len(claimed[0]) > 1 and _is_one_number_replaced(claimed, lines, right)
     changed = [
         seen
         for one, seen in zip(claimed, lines, strict=True)

@@ -220,6 +220,10 @@ def ended_by_limit(result: Result) -> Reason | None:
             return None
 
 
+# The line of the script that a traceback shows: `assert torch.__version__ == "2.1"`.
+_VERSION_GUARD = re.compile(r"line \d+, in <module>\n[ \t]{1,8}assert\b[^\n]{0,200}__version__")
+
+
 def lack_of(result: Result, script: Script, target: Target) -> Reason | None:
     """The lack that made an attempt fail, or end early without a failure. None if none is visible."""
     limit = ended_by_limit(result)
@@ -229,10 +233,22 @@ def lack_of(result: Result, script: Script, target: Target) -> Reason | None:
         if any(need.kind is NeedKind.DEVICE for need in script.needs):
             # The error without such a device has many forms.
             return OTHER_DEVICE
+        if _refuses_version(result):
+            return OTHER_VERSION
         lack = _lack_by_exception(result) or _printed_lack(result.observation.stderr[-_WINDOW:])
         if lack is not None:
             return lack
     return _lack_without_failure(result, script, target)
+
+
+def _refuses_version(result: Result) -> bool:
+    """Whether an assertion of the script about a version ended it."""
+    raised = result.observation.exception
+    return (
+        raised is not None
+        and raised.type == AssertionError.__name__
+        and _VERSION_GUARD.search(result.observation.stderr[-_WINDOW:]) is not None
+    )
 
 
 def _printed_lack(text: str) -> Reason | None:

@@ -43,6 +43,8 @@ def agree(first: Reading, others: Sequence[Reading]) -> JobJudgement:
         )
     apart = [other.judgement for other in others if not _is_part(other.claim, first.claim)]
     against = [other for verdict in _AGAINST_NO for other in apart if other.verdict is verdict]
+    if any(finding.oracle for finding in judgement.findings):
+        against = [other for other in against if other.verdict is Verdict.CANNOT_SHOW]
     if judgement.verdict is Verdict.DIFFERENT or not against:
         return judgement
     return against[0].model_copy(update={"findings": (*judgement.findings, *against[0].findings)})

@@ -185,7 +185,12 @@ def _judge(
     def judge_all(checks: Sequence[Check], result: Result) -> list[Finding]:
         return [
             judge_check(
-                check, result, expected=_expected_instead(check, expected), script=script, target=target
+                check,
+                result,
+                expected=_expected_instead(check, expected),
+                script=script,
+                target=target,
+                called_right=claim.right_values,
             )
             for check in checks
         ]

@@ -18,6 +18,8 @@ _ORACLES = {
     oracles.REFERENCE_VALUE: "Values that were nan or inf are now the reference values of the report.",
     oracles.NUMBERS_DIFFER: "The random numbers that were equal in the report differ now.",
     oracles.MENDED_OUTPUT: "The memory is flat, the reference is dead, or the sides agree now.",
+    oracles.CALLED_RIGHT: "The changed value is one that the report calls right.",
+    oracles.TWIN_VALUE: "The two lines that differed in the report are equal now.",
     oracles.OWN_CHECK: "The script's own check passes.",
 }
 

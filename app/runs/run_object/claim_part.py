@@ -70,6 +70,7 @@ class ReadingPart(_Part):
     # The package whose fault is claimed.
     subject: str | None = None
     text: _Text = None
+    right_values: _Texts = None
     checks: list[CheckPart] = Field(default_factory=list)
 
 

@@ -1,0 +1,111 @@
+"""Values that a clause of the report calls right, whatever else it says.
+
+They are no checks: by themselves they say nothing. Judging asks whether a value that came instead of the
+claimed one is among them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from app.intake.claim.claim_text import sentences_in
+from app.intake.claim.claims import MOST_RIGHT_VALUES
+from app.intake.snippets.parts import Part
+from app.intake.words.vocabulary import (
+    DESIRED,
+    EXPECT,
+    FLAGS,
+    INSTEAD,
+    LITERAL,
+    MODALS,
+    RESULTS,
+    RIGHT,
+    SHOW,
+    any_of,
+    strip_quotes,
+)
+
+_MOST_SENTENCES = 200
+_MOST_LINE = 1_000
+_MOST_LINES = 20
+_BREAK = re.compile(
+    r"[;.]\s|\s[–—-]{1,2}\s|,?\s(?:but|while|whereas|yet|however|although|though|and not|not)\s"
+    r"|,\s(?=(?:and|so)\s)",
+    FLAGS,
+)
+_INSTEAD = re.compile(
+    rf"\b{any_of(INSTEAD, 'statt', 'anstatt', 'au lieu de', 'en vez de', 'en lugar de')}\b", FLAGS
+)
+_CALLED_RIGHT = re.compile(
+    rf"\b(?:{any_of(MODALS)}(?: (?!not\b)\w{{1,12}})? {any_of(SHOW)}|{EXPECT}|{any_of(DESIRED)}"
+    rf"|(?:the |my )?{any_of(RIGHT, 'proper', 'actual true', 'analytic(?:al)?', 'theoretical', 'reference')}"
+    rf"(?: \w{{1,12}})? (?:{any_of(RESULTS)}|one|number|sum|limit|integral|solution|order|shape|p-value)?"
+    r"|(?:that|this|which|it)(?: is|['’]s) (?:right|correct|fine|ok)|correctly|rightly|properly"
+    r"|(?:is|are) (?:right|correct|fine|ok)|by hand|on paper|as documented|want(?:s|ed)?|wish"
+    r"|would (?:have )?(?:liked?|hoped?|thought|guessed)|hoped?)\b",
+    FLAGS,
+)
+_OTHER_TOOL = re.compile(
+    r"(?<![\w.])(?P<tool>R|MATLAB|Octave|Mathematica|Maple|Maxima|Wolfram ?\w{0,6}|Excel|Julia|Stata|SAS"
+    r"|SPSS|Sage\w*|numpy|scipy|pandas|sympy|torch|pytorch|tensorflow|jax|sklearn|scikit-learn|statsmodels|mpmath|networkx"
+    r"|C|C\+\+|Fortran|bc|gcc|clang|node|perl|ruby|GIMP|ImageMagick)(?:['’]s)?(?: \w{1,12})? "
+    r"(?:says?|gives?|gets?|returns?|finds?|shows?|reports?|prints?|computes?|yields?|answers?)\b"
+)
+_CALLED_WRONG = re.compile(
+    r"\b(?:wrong\w*|incorrect\w*|false result|bug|actual(?:ly)?|rubbish|garbage|strange|weird|odd"
+    r"|unexpected\w*|surpris\w+|nonsense|broken|bad|neither|nor)\b"
+    r"|n['’]t\b|\bnot\b",
+    FLAGS,
+)
+_VALUE = re.compile(rf"`[^`\n]{{1,200}}`|{LITERAL}", FLAGS)
+_COMMENT = re.compile(r"#\s?(?P<text>[^\n]{3,300})")
+_IMPORT = re.compile(r"^[ \t]{0,40}(?:import|from)[ \t]{1,8}(\w{1,60})", re.MULTILINE)
+# `[1] 0.9567` is how R numbers its values.
+_INDEX_OF_R = re.compile(r"^\s*\[\d+\]\s+")
+
+
+def values_called_right(
+    texts: Sequence[str], should: Sequence[str], outputs: Sequence[Part], main: str
+) -> tuple[str, ...]:
+    """The values that clauses of the texts and comments of the script call right, and blocks shown as right.
+
+    `should` are lines about what is expected, and `outputs` those of the report.
+    """
+    comments = [match["text"] for match in _COMMENT.finditer(main[: _MOST_LINE * 20])]
+    packages = _packages_of(main)
+    values: dict[str, None] = {}
+    for text in (*should, *texts, *comments):
+        for sentence in sentences_in(text)[:_MOST_SENTENCES]:
+            for clause in _BREAK.split(sentence[:_MOST_LINE]):
+                values.update(dict.fromkeys(_right_in(clause, packages)))
+    for part in outputs:
+        if part.expected:
+            lines = [_INDEX_OF_R.sub("", line).strip() for line in part.text.split("\n") if line.strip()]
+            values.update(dict.fromkeys(lines[:_MOST_LINES]))
+    return tuple(list(values)[:MOST_RIGHT_VALUES])
+
+
+def _right_in(clause: str, packages: frozenset[str]) -> Iterator[str]:
+    instead = _INSTEAD.search(clause)
+    right = _CALLED_RIGHT.search(clause)
+    if instead is not None:
+        # `should be 3 instead of 4`, and `prints 4 instead of 3`.
+        before = right is not None and right.start() < instead.start()
+        clause = clause[: instead.start()] if before else clause[instead.end() :]
+    elif _CALLED_WRONG.search(clause):
+        return
+    elif right is None:
+        tool = _OTHER_TOOL.search(clause)
+        if tool is None or tool["tool"].lower() in packages:
+            return
+    for match in _VALUE.finditer(clause):
+        value = strip_quotes(match[0])
+        if value.strip():
+            yield value.strip()
+
+
+def _packages_of(main: str) -> frozenset[str]:
+    """The packages that the script imports, in lower case, with torch's other name."""
+    names = {name.lower() for name in _IMPORT.findall(main)}
+    return frozenset(names | ({"pytorch"} if "torch" in names else set()))

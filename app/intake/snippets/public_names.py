@@ -1,0 +1,57 @@
+"""Finds the import that an undefined name means, by the public names of well-known modules.
+
+`public_names.txt` has a line for each module. `bench/reading/public_names.py` writes it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from functools import cache
+from pathlib import Path
+
+_STANDARD = "python"
+_FILE = Path(__file__).with_name("public_names.txt")
+# Modules of the standard library that stand in the file.
+_OF_PYTHON = frozenset(
+    (
+        *("abc", "collections", "concurrent", "contextlib", "copy", "dataclasses", "datetime", "decimal"),
+        *("enum", "fractions", "functools", "io", "itertools", "math", "multiprocessing", "operator"),
+        *("pathlib", "pprint", "queue", "statistics", "string", "subprocess", "textwrap", "threading"),
+        *("time", "timeit", "types", "typing", "unittest"),
+    )
+)
+_TWO_WORDS = re.compile(r"[A-Z]+[a-z0-9]+[A-Z]\w*$|[a-z0-9]+_\w+$")
+_DISTRIBUTIONS = {"PIL": "pillow", "sklearn": "scikit-learn", "attr": "attrs"}
+
+
+def import_of(name: str, packages: Collection[str]) -> str | None:
+    """The import statement of a public name, as `from numpy.testing import assert_allclose`.
+
+    Looked for in `packages`, by the names of their distributions, and then in the standard library. A
+    name of two words that only one package has needs no such hint. None if two packages have the
+    name.
+    """
+    places = _modules_by_name().get(name, ())
+    own = [module for module in places if _package_of(module) in packages]
+    modules = own or [module for module in places if _package_of(module) == _STANDARD]
+    if not modules and _TWO_WORDS.match(name):
+        modules = list(places)
+    roots = {_package_of(module) for module in modules}
+    return f"from {modules[0]} import {name}" if len(roots) == 1 else None
+
+
+def _package_of(module: str) -> str:
+    root = module.partition(".")[0]
+    return _STANDARD if root in _OF_PYTHON else _DISTRIBUTIONS.get(root, root)
+
+
+@cache
+def _modules_by_name() -> dict[str, tuple[str, ...]]:
+    """The modules that have each name, in the order of the file."""
+    modules: dict[str, tuple[str, ...]] = {}
+    for line in _FILE.read_text(encoding="utf-8").splitlines():
+        module, _, names = line.partition(": ")
+        for name in names.split():
+            modules[name] = (*modules.get(name, ()), module)
+    return modules

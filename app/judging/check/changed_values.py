@@ -1,0 +1,96 @@
+"""Tells that a claimed output is gone, by the changed values: they are called right, or equal their twin.
+
+Everything else in the output has to be as claimed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from app.intake.claim.claims import Check, CheckKind, Role
+from app.judging.output.printed_lines import Token, form_of, is_specific, same_tokens, tokens_of
+from app.judging.output.printed_numbers import Number, matches
+
+_MOST_LINES = 200
+# A number with fewer digits stands in many sentences for other reasons.
+_LEAST_DIGITS = 2
+_Row = Sequence[Token]
+
+
+def shows_value_called_right(check: Check, called_right: Sequence[str], stdout: str) -> bool:
+    """Whether all that changed in the claimed output became values that the report calls right."""
+    rows = [row for text in called_right if (row := tokens_of(text))]
+    claimed = _claimed_rows(check)
+    pairs = _pairs(claimed, stdout)
+    changed = [(one, seen) for one, seen in pairs if not same_tokens(one, seen)]
+    own = [token for row, _ in changed for token in row if isinstance(token, Number)]
+    right = [row for row in rows if not any(same_tokens(row, one) for one, _ in changed)]
+    numbers = [
+        number
+        for row in right
+        if len(row) == 1
+        for number in row
+        if isinstance(number, Number) and not any(matches(each, number) for each in own)
+    ]
+    return bool(changed) and all(_is_right(one, seen, right, numbers) for one, seen in changed)
+
+
+def is_like_its_twin(check: Check, called_right: Sequence[str], stdout: str) -> bool:
+    """Whether two claimed lines of one form that differed are equal now, both as one of them was claimed.
+
+    False where the report calls the other one right: then both would be wrong now.
+    """
+    claimed = _claimed_rows(check)
+    pairs = _pairs(claimed, stdout)
+    changed = [(one, seen) for one, seen in pairs if not same_tokens(one, seen)]
+    if len(changed) != 1 or len(pairs) < 2:
+        return False
+    ((wrong, seen),) = changed
+    # In place of a number, words such as `failed` may stand.
+    has_number = any(isinstance(token, Number) for token in wrong)
+    twins = [
+        one for one, _ in pairs if one is not wrong and (form_of(one) == form_of(wrong) or not has_number)
+    ]
+    finite = all(math.isfinite(token.value) for token in seen if isinstance(token, Number))
+    if any(same_tokens(tokens_of(text), wrong) for text in called_right):
+        return False
+    is_value = any(isinstance(token, Number) for token in seen)
+    return len(twins) == 1 and is_value and finite and same_tokens(twins[0], seen)
+
+
+def _claimed_rows(check: Check) -> list[_Row]:
+    if check.role is not Role.BUG or check.kind is not CheckKind.OUTPUT:
+        return []
+    return [row for line in check.lines[:_MOST_LINES] if (row := tokens_of(line))]
+
+
+def _pairs(claimed: Sequence[_Row], stdout: str) -> list[tuple[_Row, _Row]]:
+    """Each claimed line with the line that the script prints there. Empty if that is not plain."""
+    seen = [row for line in stdout.splitlines()[: _MOST_LINES + 1] if (row := tokens_of(line))]
+    if not claimed or len(seen) > _MOST_LINES:
+        return []
+    if len(seen) == len(claimed):
+        return list(zip(claimed, seen, strict=True))
+    forms, whole = list(map(form_of, claimed)), list(map(form_of, seen))
+    places = [at for at in range(len(seen) - len(claimed) + 1) if whole[at : at + len(forms)] == forms]
+    if not places:
+        return []
+    at = places[0]
+    return list(zip(claimed, seen[at : at + len(claimed)], strict=True))
+
+
+def _is_right(one: _Row, seen: _Row, right: Sequence[_Row], numbers: Sequence[Number]) -> bool:
+    if any(same_tokens(row, seen) and is_specific(row) for row in right):
+        return True
+    if form_of(one) != form_of(seen):
+        return False
+    changed = [
+        other
+        for own, other in zip(one, seen, strict=True)
+        if isinstance(own, Number) and isinstance(other, Number) and not matches(own, other)
+    ]
+    return all(
+        number.digits >= _LEAST_DIGITS and any(matches(right_one, number) for right_one in numbers)
+        for number in changed
+    )
