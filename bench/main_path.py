@@ -67,7 +67,7 @@ def start_service(home: Path, toolchains: Path, **variables: str) -> tuple[subpr
             stderr=log,
         )
     url = f"http://127.0.0.1:{port}"
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while time.monotonic() < deadline:
         try:
             if (

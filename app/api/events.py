@@ -36,12 +36,16 @@ from app.runs.rows.events import (
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 # While an earlier transaction is under way, later events are held back. They are looked for so often.
 HELD_BACK_SECONDS = 0.1
+# A read is shared for so long with listeners to whom nothing else was announced.
+SHARED_SECONDS = 1.0
 
 
 class Page(NamedTuple):
-    """Events in order, each with its id in the stream."""
+    """Events in order, as they are sent. Listeners at the same place share them."""
 
-    events: Sequence[tuple[str, Event]]
+    events: bytes
+    # The id of the last event in the stream; empty without any.
+    last: str = ""
     # Nothing will come any more.
     is_ended: bool = False
     # There are events that can't be shown yet.
@@ -106,26 +110,47 @@ def _read_run(state: WebState, run_id: str, last: str) -> Page:
         # The state is read first. If the run ends before the events are read, the next call sees the end.
         is_ended = is_over(session, run_id)
         events = events_after(session, run_id, int(last))
-        return Page([(str(event.number), event) for event in events], is_ended=is_ended)
+        return _page([(str(event.number), event) for event in events], is_ended=is_ended)
 
 
 def _read_all(state: WebState, last: str) -> Page:
     """The events of all runs after a place."""
     with state.sessions.begin() as session:
         events, is_held_back = events_of_all(session, Place.parse(last))
-        return Page([(str(place), event) for place, event in events], is_held_back=is_held_back)
+        return _page([(str(place), event) for place, event in events], is_held_back=is_held_back)
+
+
+def _page(events: Sequence[tuple[str, Event]], *, is_ended: bool = False, is_held_back: bool = False) -> Page:
+    sent = b"".join(
+        format_sse_event(id=place, event=event.kind, data_str=json.dumps(event.ids))
+        for place, event in events
+    )
+    return Page(sent, events[-1][0] if events else "", is_ended=is_ended, is_held_back=is_held_back)
 
 
 async def _share(state: WebState, run_id: str, read: Read, last: str, version: int) -> Page:
-    """Read, or wait for the read that another listener has begun since the same announcement."""
+    """Read, or take the read of another listener since the same announcement.
+
+    Whatever is announced later has a read of its own. So a read may be taken for a moment after its end:
+    listeners look without an announcement, too, and a thousand of them would look all the time.
+    """
     key = (run_id, last, version)
     task = state.shared_reads.get(key)
     if task is None:
         task = asyncio.ensure_future(run_in_threadpool(read, last))
         state.shared_reads[key] = task
-        task.add_done_callback(lambda _: state.shared_reads.pop(key, None))
+        task.add_done_callback(partial(_forget, state, key))
     # The stream that began the read may be closed. The others still want the answer.
     return await asyncio.shield(task)
+
+
+def _forget(state: WebState, key: tuple[str, str, int], task: asyncio.Future[Page]) -> None:
+    """Forget a read, after SHARED_SECONDS if it is complete."""
+    is_complete = not task.cancelled() and task.exception() is None and not task.result().is_held_back
+    if is_complete:
+        asyncio.get_running_loop().call_later(SHARED_SECONDS, state.shared_reads.pop, key, None)
+    else:
+        state.shared_reads.pop(key, None)
 
 
 async def _stream(
@@ -142,9 +167,9 @@ async def _stream(
             # We listen from now on, so an event that came since the first read is found here.
             page = await read(last, listener.version)
         while True:
-            for place, event in page.events:
-                yield format_sse_event(id=place, event=event.kind, data_str=json.dumps(event.ids))
-                last = place
+            if page.events:
+                yield page.events
+                last = page.last
             # `run.finished` does not end the stream: the run may have been reopened since.
             if page.is_ended and not page.events:
                 return

@@ -22,6 +22,9 @@ from worker.contract.broker.url import redis_url
 LOOK_SECONDS = 15.0
 # A listener looks this often while the broker does not answer.
 CLOCK_SECONDS = 2.0
+# So many listeners are woken at once, and the next ones so much later: between them pages get their turn.
+WOKEN_AT_ONCE = 20
+WAKE_SECONDS = 0.01
 _EVERY_RUN = ""
 
 
@@ -144,5 +147,12 @@ class Announcements:
         for name in list(self._listeners) if run_id is None else [run_id, _EVERY_RUN]:
             if name in self._listeners:
                 self._note(name)
-                for listener in self._listeners[name]:
-                    listener.announced.set()
+                for number, listener in enumerate(self._listeners[name]):
+                    _wake_later(listener, WAKE_SECONDS * (number // WOKEN_AT_ONCE))
+
+
+def _wake_later(listener: Listener, seconds: float) -> None:
+    if seconds:
+        asyncio.get_running_loop().call_later(seconds, listener.announced.set)
+    else:
+        listener.announced.set()
