@@ -35,6 +35,8 @@ CELL = (
     "verdict",
     "outcomes",
     "exceptions",
+    "hardware",
+    "warnings",
     "said",
 )
 # As `cell_of` names them.
@@ -88,7 +90,10 @@ def _array(values: list[str]) -> str:
 def kept_of_report(row: ReportRow, shape: Shape, jobs: list[Kept]) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Tables and lines: the latest job of each cell, and the search rows of the report."""
     latest = {job.label: job for job in jobs}
-    cells = [cell_of(row.id, job.part(str(row.main_script))) for job in latest.values()]
+    cells = [
+        cell_of(row.id, job.part(str(row.main_script)), {job.environment: job.cell.environment})
+        for job in latest.values()
+    ]
     for cell in cells:
         yield (
             "report_cell",
@@ -103,7 +108,7 @@ def kept_of_report(row: ReportRow, shape: Shape, jobs: list[Kept]) -> Iterator[t
         facets.add(f"cause:{shape.document.cause}")
     yield (
         "report_search",
-        (row.id, str(INDEX_RULES), _array(sorted(facets)), escaped(vector_of(words_of(row, rows)))),
+        (row.id, str(INDEX_RULES), _array(sorted(facets)), escaped(vector_of(words_of(row, rows, ())))),
     )
 
 

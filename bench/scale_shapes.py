@@ -27,7 +27,8 @@ from worker.contract import AttemptKind, Environment, Level, Observation, Result
 TESTS = Path(__file__).parents[1] / "tests"
 RECORDINGS = TESTS / "recordings"
 # These stand in the JSON of a shape for values that differ in each copy.
-ATTEMPT, NODE, BASELINE, CANDIDATE, DIGEST = "@attempt@", "@node@", "@baseline@", "@candidate@", "@digest@"
+ATTEMPT, NODE, DIGEST = "placeholder.attempt", "placeholder.node", "@digest@"
+BASELINE, CANDIDATE = "placeholder.baseline", "placeholder.candidate"
 CHATTY = {"determinism", "sgd_drift.cuda", "sometimes.cuda"}
 _SEEN = (
     "exit_status",
