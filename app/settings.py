@@ -89,8 +89,7 @@ class ServiceSettings(DoorSettings, GithubSettings):
         default="quick", description="the preset of a submission that names no preset and no targets"
     )
     presets: Path | None = Field(
-        default=None,
-        description="a TOML file with your own presets, `[presets.NAME]`; see docs/presets.md",
+        default=None, description="a TOML file with your own presets, `[presets.NAME]`; see docs/presets.md"
     )
     preview: bool = Field(
         default=True,
@@ -227,6 +226,9 @@ class ServiceSettings(DoorSettings, GithubSettings):
         description="once an attempt on one card has waited so long, jobs on several cards take their turn"
         " like all others",
     )
+    repeat_seconds: float = Field(
+        default=300.0, ge=0, description="once a repeat has waited so long, new runs do not come before it"
+    )
     sweep_seconds: float = Field(
         default=5.0, gt=0, description="how often beat looks for work that waits because a message was lost"
     )
@@ -265,9 +267,7 @@ class ServiceSettings(DoorSettings, GithubSettings):
         description="a longer result of an MCP tool is shortened, so that it fits a model's context",
     )
     unawaited_runs: int = Field(
-        default=2000,
-        ge=0,
-        description="most open runs that nobody waits for, such as those of a bulk import",
+        default=2000, ge=0, description="most open runs that nobody waits for, such as those of a bulk import"
     )
     webhooks: int = Field(default=10, ge=0, description="most webhooks of one token; 0 allows none")
     webhook_private: bool = Field(

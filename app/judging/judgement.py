@@ -105,6 +105,26 @@ class RateInterval(BaseModel):
     method: str = "confidence-sequence"
 
 
+class StoppingRule(BaseModel):
+    """When a job has enough attempts. The rule and its error are fixed before the first one, not the number.
+
+    Each rate is that of a behaviour that a verdict may miss, in a share of `error` of all jobs at most.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    error: float = 0.05
+    # "Always", and "never" beside another behaviour. A plain "never" takes the number of the plan.
+    always: float = 0.64
+    # The same and "never", where chance decides.
+    always_by_chance: float = 0.26
+    never_by_chance: float = 0.14
+    # "Never" for a claim that it happens sometimes.
+    never_sometimes: float = 0.05
+    # The width at which the interval of a rate is narrow enough.
+    rate_width: float = 0.55
+
+
 class FacetJudgement(BaseModel):
     """The verdict of a job about one of several claims of its report."""
 

@@ -11,8 +11,12 @@ from app.intake.claim.claims import Check, CheckKind, Claim, Over
 from app.judging.check.reach import TOO_FEW_ATTEMPTS
 from app.judging.judgement import Verdict
 from app.judging.verdict.attempts_needed import (
+    ALWAYS,
+    ALWAYS_RANDOM,
     MIXED,
     MIXED_COLD,
+    NEVER_RANDOM,
+    RULE,
     may_vary,
     most_attempts,
     most_warm,
@@ -20,6 +24,7 @@ from app.judging.verdict.attempts_needed import (
 )
 from app.judging.verdict.frequency import LEAST_FOR_SOMETIMES
 from app.judging.verdict.job import judge_job
+from app.judging.verdict.rates import LEVEL, attempts_to_exclude
 from app.targets.planning.plan import RepeatPlan
 from worker.contract import Outcome, Result, Start
 
@@ -212,3 +217,103 @@ def test_a_script_that_repeats_the_assertion_itself_needs_no_more_attempts(
     for plan in (None, QUICK):
         few = judge_job(told, of, CPU, several(5, ""), plan=plan)
         assert few.verdict is (Verdict.NOT_REPRODUCED if attempts == 5 else Verdict.CANNOT_SHOW)
+
+
+DIGITS = "tensor(0.7316058)\n"
+
+
+def played_one_by_one(told: Claim, shown: list[str], **of_script: Any) -> int:
+    """How many attempts a job takes that shows these outputs. Queued ones that are not needed do not run."""
+    results: list[Result] = []
+    while more(results, told=told, **of_script):
+        results.append(result(shown[len(results)], attempt=f"a{len(results):03}"))
+    return len(results)
+
+
+@pytest.mark.parametrize(
+    ("told", "shows", "attempts"),
+    [
+        pytest.param(claim(prints("0.7316058")), DIGITS, 3, id="met"),
+        pytest.param(claim(prints("0.73")), "0.73\n", 10, id="few digits"),
+        pytest.param(claim(prints("tensor(nan)")), DIGITS, 20, id="a value that few draws have"),
+        pytest.param(claim(prints("0.7316058"), text="Prints it sometimes."), DIGITS, 20, id="sometimes"),
+        pytest.param(claim(raises("RuntimeError")), DIGITS, 20, id="not about numbers"),
+    ],
+)
+def test_draws_that_do_not_reach_the_numbers_need_no_more_attempts(
+    told: Claim, shows: str, attempts: int
+) -> None:
+    assert played_one_by_one(told, [shows] * 59, unseeded=True) == attempts
+
+
+def test_draws_show_if_the_numbers_stand_in_the_script_or_differ() -> None:
+    told = claim(prints("0.7316058"))
+    assert played_one_by_one(told, [DIGITS] * 10, script_text=f"print({DIGITS})", unseeded=True) == 10
+    differ = [f"0.7316058 0.{number}123456\n" for number in range(1, 60)]
+    assert played_one_by_one(told, differ, unseeded=True) == 10
+
+
+def test_a_rate_that_is_known_well_enough_needs_no_more_attempts() -> None:
+    met = [result(attempt=f"a{number}", wall_seconds=1.0, **FAILED) for number in range(1)]
+    absent = [result("fine\n", attempt=f"b{number}", wall_seconds=1.0) for number in range(19)]
+    counts = [more([*met, *absent[:number]]) for number in range(1, 20)]
+    assert counts[0] == MIXED - 2
+    stops = counts.index(0) + 2
+    assert 5 < stops < MIXED
+    found = judge_job(claim(FAILS), script(), CPU, [*met, *absent[: stops - 1]], plan=QUICK)
+    assert found.rate_interval is not None
+    assert found.rate_interval.high - found.rate_interval.low <= RULE.rate_width
+
+
+def test_the_numbers_follow_from_the_rule() -> None:
+    assert (ALWAYS, ALWAYS_RANDOM, NEVER_RANDOM, LEAST_FOR_SOMETIMES) == (3, 10, 20, 59)
+    assert attempts_to_exclude(RULE.never_sometimes) == LEAST_FOR_SOMETIMES
+    assert RULE.error == pytest.approx(1 - LEVEL)
+
+
+FIXED_CELL = CPU.model_copy(update={"settings": {"fix": "python"}})
+DIFFERENT = [result(f"{number}\n", attempt=f"p{number}") for number in range(5)]
+
+
+@pytest.mark.parametrize(
+    ("plain", "shown", "attempts"),
+    [
+        pytest.param(several(5, "1\n"), ["1\n"] * 12, 1, id="nothing varies"),
+        pytest.param(DIFFERENT, ["9\n"] * 12, 2, id="every attempt differs"),
+        pytest.param(DIFFERENT[:3], ["9\n"] * 12, 3, id="three attempts differ"),
+        pytest.param(DIFFERENT, ["8\n", "9\n"] * 6, 2, id="it varies still"),
+        pytest.param([*several(19, "1\n"), *DIFFERENT[:1]], ["1\n"] * 12, 1, id="too seldom to be tested"),
+        pytest.param(None, ["1\n"] * 12, 12, id="the plain cell is still open"),
+        pytest.param(None, ["8\n", "9\n"] * 6, 2, id="open, and it varies"),
+    ],
+)
+def test_a_test_for_a_cause_ends_with_its_answer(
+    plain: list[Result] | None, shown: list[str], attempts: int
+) -> None:
+    told, of = claim(VARIES), script("import random\nprint(random.random())", unseeded=True)
+    results: list[Result] = []
+    while next_attempts(told, of, FIXED_CELL, results, QUICK, plain=plain):
+        results.append(result(shown[len(results)], attempt=f"f{len(results)}"))
+    assert len(results) == attempts
+
+
+@pytest.mark.parametrize(
+    ("plain", "text", "attempts"),
+    [
+        pytest.param(several(5, "1\n"), "", 3, id="nothing varies"),
+        pytest.param(None, "", 5, id="the plain cell is still open"),
+        pytest.param(DIFFERENT, "", 5, id="it varies without the setting"),
+        pytest.param(several(5, "1\n"), "It differs sometimes.", 59, id="it happens sometimes"),
+    ],
+)
+def test_a_setting_has_nothing_to_remove_if_nothing_varies(
+    plain: list[Result] | None, text: str, attempts: int
+) -> None:
+    target = CPU.model_copy(update={"settings": {"threads": "1"}})
+    results: list[Result] = []
+    while next_attempts(claim(VARIES, text=text), script(), target, results, QUICK, plain=plain):
+        results.append(result("1\n", attempt=f"t{len(results):03}"))
+    assert len(results) == attempts
+    assert judge_job(claim(VARIES, text=text), script(), target, results, plan=QUICK).verdict is (
+        Verdict.NOT_REPRODUCED
+    )

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from app.judging.judgement import JudgedCell
 from app.judging.output.failure_signature import last_name
 from app.judging.output.printed_lines import fingerprint
+from app.targets.target import Target
 from worker.contract import Result
 
 # That the repeats of a test agree by chance has at most this probability.
@@ -28,6 +29,8 @@ _SOURCES = {
     ("deterministic", "on"): ("nondeterministic_kernel", ""),
     ("threads", "1"): ("thread_order", "threads"),
 }
+# The settings of cells that test for the source of a variation.
+CURES = frozenset({"fix", "deterministic", "threads"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,19 +91,48 @@ def _cures(test: JudgedCell, cell: JudgedCell, *, most_chance: float) -> bool:
     """Whether the repeats of the test agree, end as plain ones did, and are too many to agree by chance."""
     results = [result for result in test.results if result.outcome.is_evidence]
     plain = [result for result in cell.results if result.outcome.is_evidence]
-    if not results or varies(results) or _ending(results[0]) not in set(map(_ending, plain)):
+    if not results or varies(results) or not _ends_like(results[0], plain):
         return False
-    return len(results) > 1 and _chance(plain, results) <= most_chance
+    return len(results) > 1 and _chance(plain, results[0], len(results)) <= most_chance
 
 
-def _chance(plain: Sequence[Result], equal: Sequence[Result]) -> float:
-    """The probability that chance alone makes these results equal, if the setting changes nothing.
+def is_plain_cell(plain: Target, test: Target) -> bool:
+    """Whether the first target is the second one without a setting that may remove a variation."""
+    settings = {name: value for name, value in test.settings.items() if name not in CURES}
+    return settings != test.settings and plain == test.model_copy(update={"settings": settings})
+
+
+def needed_for_cure(plain: Sequence[Result], fixed: Sequence[Result], *, most: int) -> int:
+    """The attempts, in all, that show whether fixing a source makes the repeats agree; `most` at most.
+
+    `plain` are all results without the setting, `fixed` those with it. One attempt is enough if nothing
+    varies without it. Looking after each attempt does not raise the error of the test: it can only say yes
+    while all attempts agree, so that its first yes is the only one.
+    """
+    plain = [result for result in plain if result.outcome.is_evidence]
+    fixed = [result for result in fixed if result.outcome.is_evidence]
+    if not fixed or not varies(plain):
+        return 1
+    if varies(fixed) or not _ends_like(fixed[0], plain):
+        return len(fixed)
+    enough = (count for count in range(2, most + 1) if _chance(plain, fixed[0], count) <= MOST_CHANCE)
+    # If even `most` equal attempts would not be enough, more of them tell nothing.
+    return next(enough, len(fixed))
+
+
+def _ends_like(result: Result, plain: Sequence[Result]) -> bool:
+    return _ending(result) in set(map(_ending, plain))
+
+
+def _chance(plain: Sequence[Result], example: Result, count: int) -> float:
+    """The probability that chance alone makes `count` results equal, if the setting changes nothing.
 
     Then any choice of so many results, from all of them, was as likely (an exact permutation test).
     """
-    counts = Counter(map(shown_result, (*plain, *equal)))
-    choices = sum(math.comb(count, len(equal)) for count in counts.values())
-    return choices / math.comb(len(plain) + len(equal), len(equal))
+    counts = Counter(map(shown_result, plain))
+    counts[shown_result(example)] += count
+    choices = sum(math.comb(each, count) for each in counts.values())
+    return choices / math.comb(len(plain) + count, count)
 
 
 def _ending(result: Result) -> tuple[object, ...]:

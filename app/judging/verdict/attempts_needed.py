@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.intake.claim.claims import Claim, Role
+from app.intake.claim.claims import CheckKind, Claim, Role
 from app.intake.code.hash_order import depends_on_hashes
 from app.intake.reading import Script
+from app.judging.cause.cures import needed_for_cure, varies
 from app.judging.check.reach import NOTHING_SHOWN, TOO_FEW_ATTEMPTS
-from app.judging.judgement import JobJudgement, Verdict
+from app.judging.judgement import JobJudgement, StoppingRule, Verdict
+from app.judging.output.printed_numbers import numbers_in
 from app.judging.verdict.facets import facets_of
 from app.judging.verdict.frequency import (
     LEAST_FOR_SOMETIMES,
@@ -17,23 +20,30 @@ from app.judging.verdict.frequency import (
     is_about_frequency,
     needs_many,
 )
-from app.judging.verdict.job import evidence_of, judge_job, judge_observed
+from app.judging.verdict.job import LEAST_FOR_NEVER, evidence_of, judge_job, judge_observed
 from app.judging.verdict.passage import needs_another_check, passages_in, points_to_pass
+from app.judging.verdict.rates import attempts_to_exclude
 from app.targets.planning.plan import RepeatPlan
 from app.targets.target import Target
 from worker.contract import AttemptKind, Result, Start
 
+RULE = StoppingRule()
 # Attempts with the same result before "always" and, where chance plays a part, before "always" and "never".
-ALWAYS = 3
-ALWAYS_RANDOM = 10
-NEVER_RANDOM = 20
+ALWAYS = attempts_to_exclude(RULE.always)
+ALWAYS_RANDOM = attempts_to_exclude(RULE.always_by_chance)
+NEVER_RANDOM = attempts_to_exclude(RULE.never_by_chance)
 # Attempts of a cell that fixes a source of variation.
 FIXED = 12
 # Without a claim: as many as three plain ones that all differ need.
 FIXED_UNCLAIMED = 4
-# Attempts when results are mixed, which gives the rate to about 20 %, and the most time for them in seconds.
+# The most attempts when results are mixed, unless the rate is known well enough before, and the most time for
+# them in seconds.
 MIXED = 20
 MIXED_SECONDS = 300.0
+# The kinds of claims about printed numbers, and the least digits that hardly agree by chance.
+_OF_NUMBERS = {CheckKind.VALUE, CheckKind.OUTPUT, CheckKind.DIFFERS}
+_MANY_DIGITS = 6
+_MOST_CHARACTERS = 20_000
 # At least this many of them start cold, since the interval of a rate uses cold attempts only.
 MIXED_COLD = 10
 
@@ -50,18 +60,31 @@ def may_vary(claim: Claim, script: Script) -> bool:
 
 
 def next_attempts(
-    claim: Claim, script: Script, target: Target, results: Sequence[Result], plan: RepeatPlan
+    claim: Claim,
+    script: Script,
+    target: Target,
+    results: Sequence[Result],
+    plan: RepeatPlan,
+    *,
+    plain: Sequence[Result] | None = None,
 ) -> int:
     """The number of attempts to run now, in addition to the counted `results`. 0 if the job is decided.
 
-    With an exact plan it is the number that is missing to the plan.
+    With an exact plan it is the number that is missing to the plan. `plain` are the results of the cell that
+    this one tests for a cause, once it has ended.
     """
     claims = facets_of(claim).values() or (claim,)
-    return max(_next_of_one(one, script, target, results, plan) for one in claims)
+    return max(_next_of_one(one, script, target, results, plan, plain=plain) for one in claims)
 
 
 def _next_of_one(
-    claim: Claim, script: Script, target: Target, results: Sequence[Result], plan: RepeatPlan
+    claim: Claim,
+    script: Script,
+    target: Target,
+    results: Sequence[Result],
+    plan: RepeatPlan,
+    *,
+    plain: Sequence[Result] | None,
 ) -> int:
     have = len(evidence_of(results))
     if plan.exact:
@@ -71,20 +94,42 @@ def _next_of_one(
         # rate.
         return max(0, 1 - have)
     if "fix" in target.settings:
-        # So many that they hardly agree by chance.
-        fixed = FIXED if claim.having(Role.BUG) else FIXED_UNCLAIMED
-        return max(0, min(fixed, most_attempts(claim, script, plan)) - have)
+        return max(0, _needed_for_cause(claim, script, results, plan, plain=plain) - have)
     if not have:
         # The first attempt alone shows whether this target can show the claim at all.
         return 1
     claim = _before_check(claim)
     judgement = judge_job(claim, script, target, results)
     if judgement.verdict is Verdict.FLAKY or judge_observed(claim, script, target, results) is not None:
-        return max(0, _needed_for_rate(results, plan) - have)
-    required = min(_required_attempts(judgement, claim, script, plan), most_attempts(claim, script, plan))
+        # "Sometimes" stays: further attempts only give the rate.
+        needed = plan.at_most if _is_rate_known(judgement) else _needed_for_rate(results, plan)
+        return max(0, needed - have)
+    by_chance = _is_by_chance(claim, script) and not _draws_do_not_show(claim, script, results)
+    required = _required_attempts(judgement, claim, script, plan, by_chance=by_chance)
+    required = min(required, most_attempts(claim, script, plan))
+    about_repeats = any(check.over_repeats for check in claim.having(Role.BUG))
+    if about_repeats and plain is not None and not varies(plain) and not needs_many(claim, script):
+        # Nothing varies without the setting either, so there is nothing to remove.
+        required = min(required, LEAST_FOR_NEVER)
     if required == LEAST_FOR_SOMETIMES:
         required = min(required, _in_time(results, plan))
     return max(0, required - have)
+
+
+def _needed_for_cause(
+    claim: Claim,
+    script: Script,
+    results: Sequence[Result],
+    plan: RepeatPlan,
+    *,
+    plain: Sequence[Result] | None,
+) -> int:
+    """The attempts, in all, of a cell that fixes a source of variation."""
+    # So many that they hardly agree by chance.
+    most = min(FIXED if claim.having(Role.BUG) else FIXED_UNCLAIMED, most_attempts(claim, script, plan))
+    if plain is not None:
+        return needed_for_cure(plain, results, most=most)
+    return 0 if varies(results) else most
 
 
 def most_warm(
@@ -145,10 +190,16 @@ class MissingAttempts:
 
 
 def needed_attempts(
-    claim: Claim, script: Script, target: Target, results: Sequence[Result], plan: RepeatPlan
+    claim: Claim,
+    script: Script,
+    target: Target,
+    results: Sequence[Result],
+    plan: RepeatPlan,
+    *,
+    plain: Sequence[Result] | None = None,
 ) -> MissingAttempts:
     """`next_attempts`, `most_warm` and `needs_passage`, for the same results."""
-    attempts = next_attempts(claim, script, target, results, plan)
+    attempts = next_attempts(claim, script, target, results, plan, plain=plain)
     return MissingAttempts(
         attempts=attempts,
         most_warm=most_warm(claim, script, target, results, plan),
@@ -180,9 +231,46 @@ def _in_time(results: Sequence[Result], plan: RepeatPlan) -> int:
     return max(plan.at_most, int(MIXED_SECONDS / mean) if mean > 0 else LEAST_FOR_SOMETIMES)
 
 
-def _required_attempts(judgement: JobJudgement, claim: Claim, script: Script, plan: RepeatPlan) -> int:
+def _is_rate_known(judgement: JobJudgement) -> bool:
+    """Whether the rate of a mixed job is known well enough. The interval holds whenever one stops."""
+    interval = judgement.rate_interval
+    return interval is not None and interval.high - interval.low <= RULE.rate_width
+
+
+def _is_by_chance(claim: Claim, script: Script) -> bool:
+    """Whether chance may decide what one attempt shows."""
+    return may_vary(claim, script) and not any(check.over_repeats for check in claim.having(Role.BUG))
+
+
+def _draws_do_not_show(claim: Claim, script: Script, results: Sequence[Result]) -> bool:
+    """Whether the draws of a script without a seed do not reach the numbers that the claim is about.
+
+    The attempts print equal numbers with many digits then, which do not stand in the script. A claim that it
+    happens sometimes, and the order of a set, are other kinds of chance.
+    """
+    bugs = claim.having(Role.BUG)
+    evidence = evidence_of(results)
+    if (
+        len(evidence) < ALWAYS
+        or varies(evidence)
+        or is_about_frequency(claim)
+        or needs_many(claim, script)
+        or depends_on_hashes(script.script)
+        or any(check.random or check.kind not in _OF_NUMBERS for check in bugs)
+    ):
+        return False
+    texts = {
+        number.text.lstrip("+-"): number.shortest
+        for number in numbers_in(evidence[0].observation.stdout[:_MOST_CHARACTERS])
+        if math.isfinite(number.value) and not number.whole
+    }
+    return sum(digits for text, digits in texts.items() if text not in script.script) >= _MANY_DIGITS
+
+
+def _required_attempts(
+    judgement: JobJudgement, claim: Claim, script: Script, plan: RepeatPlan, *, by_chance: bool
+) -> int:
     """The number of counted attempts that this judgement needs."""
-    by_chance = may_vary(claim, script) and not any(check.over_repeats for check in claim.having(Role.BUG))
     match judgement.verdict:
         case Verdict.CANNOT_SHOW:
             return _needed_without_evidence(

@@ -29,6 +29,11 @@ def rate_upper_bound(cold: int) -> float | None:
     return None if cold < 1 else round(1 - (1 - LEVEL) ** (1 / cold), _PLACES)
 
 
+def attempts_to_exclude(rate: float) -> int:
+    """The least number of equal attempts that miss another behaviour at this rate in 5 % of all cases."""
+    return math.ceil(math.log(1 - LEVEL) / math.log1p(-rate))
+
+
 def rate_interval(met: int, of: int) -> RateInterval | None:
     """The two-sided 95 % interval of a rate. None without attempts.
 

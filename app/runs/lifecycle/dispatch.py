@@ -8,13 +8,13 @@ job to no node.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import structlog
 from sqlalchemy.orm import Session
 
 from app.clock import now
+from app.judging.cause.cures import CURES
 from app.judging.verdict.passage import points_to_pass
 from app.runs.lifecycle.capacity import capacities_of, read_card_uses, use_of
 from app.runs.lifecycle.node_choice import choose, choose_previews
@@ -91,15 +91,14 @@ def dispatch(session: Session, broker: Broker, *, settings: ServiceSettings) -> 
         return 0
     # One more than the free places: the first attempt of a job may be a preview that no node takes.
     candidates = queue.candidates(
-        session, nodes=fleet, of_a_job=free + 1, without_scripts=quarantines.scripts
+        session, nodes=fleet, of_a_job=free + 1, without_scripts=quarantines.scripts, late_settings=CURES
     )
     uses |= read_card_uses(session, fleet, candidates)
     by_id = {candidate.attempt_id: candidate for candidate in candidates}
-    busy = Counter(hold.run_id for hold in holds if hold.kind is not AttemptKind.PREVIEW)
     level = settings.required_level
     chosen = {
         **choose_previews(candidates, capacities, required_level=level),
-        **choose(candidates, capacities, busy, uses=uses, settings=settings, next_on_cards=_next_on_cards),
+        **choose(candidates, capacities, holds, uses=uses, settings=settings, next_on_cards=_next_on_cards),
     }
     if not chosen:
         return 0

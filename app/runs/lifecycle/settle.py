@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from app.clock import now
 from app.ids import new_id
 from app.intake.reading import Reading
+from app.judging.cause.cures import CURES, is_plain_cell
 from app.judging.verdict.passage import MOST_CHECKS, lost_passage
 from app.judging.versions import JUDGING_RULES
 from app.runs.estimates.attempt_budget import attempts_required
@@ -102,7 +103,8 @@ def settle_job(session: Session, run: RunRow, job: JobRow, *, settings: ServiceS
     ]
     reading = reading_of(session, report_of_run(session, run))
     plan = repeat_plan_of(run)
-    decision = decide(reading, job, attempts, results, plan=plan, leases=settings.leases)
+    plain = _plain_results(session, job)
+    decision = decide(reading, job, attempts, results, plan=plan, leases=settings.leases, plain=plain)
     if run.preset == BISECTION and decision.step == RunMore(passage=True):
         decision = Decision(Judge(), decision.unneeded)
     for row in decision.unneeded:
@@ -119,6 +121,31 @@ def settle_job(session: Session, run: RunRow, job: JobRow, *, settings: ServiceS
             pass
 
 
+def _plain_results(session: Session, job: JobRow) -> list[Result] | None:
+    """The counted results of the cell that this one tests for a cause; None before it has ended."""
+    target = target_of(job)
+    if not CURES.intersection(target.settings):
+        return None
+    for other in queries.jobs_of_run(session, job.run_id):
+        is_plain = other.script_digest == job.script_digest and is_plain_cell(target_of(other), target)
+        if is_plain and other.state not in OPEN_STATES:
+            attempts = [row for row in queries.attempts_of_job(session, other.id) if row.counted]
+            return list(results_by_attempt(session, attempts).values())
+    return None
+
+
+def _tests_of(session: Session, job: JobRow) -> list[JobRow]:
+    """The open cells that test this one for a cause. It has ended, so they may need fewer attempts."""
+    target = target_of(job)
+    return [
+        other
+        for other in queries.jobs_of_run(session, job.run_id, lock=True)
+        if other.state in OPEN_STATES
+        and other.script_digest == job.script_digest
+        and is_plain_cell(target, target_of(other))
+    ]
+
+
 def decide(
     reading: Reading,
     job: JobRow,
@@ -127,10 +154,12 @@ def decide(
     *,
     plan: RepeatPlan,
     leases: int,
+    plain: Sequence[Result] | None = None,
 ) -> Decision:
     """Decide how a job continues. `attempts` are those of its generation.
 
-    `results` are the counted ones, and those of passage checks.
+    `results` are the counted ones, and those of passage checks. `plain` are the results of the ended cell
+    that this one tests for a cause.
 
     Pure: changes nothing.
     """
@@ -138,7 +167,7 @@ def decide(
     repeats = [row for row in attempts if row.kind is AttemptKind.REPEAT]
     waiting = [row for row in attempts if row.state in OPEN_ATTEMPT_STATES]
     waiting_repeats = sum(row.state in OPEN_ATTEMPT_STATES for row in repeats)
-    needed = needed_within_limits(reading.claim, script, target, results, plan)
+    needed = needed_within_limits(reading.claim, script, target, results, plan, plain=plain)
     required = attempts_required(
         needed.attempts,
         plan=plan,
@@ -187,6 +216,8 @@ def _judge(
         reading.claim, script, target, results, plan=repeat_plan_of(run)
     ).verdict
     job.rules = JUDGING_RULES
+    for test in _tests_of(session, job):
+        settle_job(session, run, test, settings=settings)
 
 
 def _trace_numbers(session: Session, run: RunRow, reading: Reading, *, settings: ServiceSettings) -> bool:

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from app.errors import NodeError
 from app.intake.reading import Reading
+from app.judging.cause.cures import CURES, is_plain_cell
 from app.judging.judgement import JobJudgement
 from app.judging.verdict.attempts_needed import most_attempts, needs_passage, next_attempts
 from app.judging.verdict.job import judge_job
@@ -16,7 +17,7 @@ from app.judging.verdict.passage import MOST_CHECKS, points_to_pass
 from app.runs.estimates.attempt_budget import attempts_required
 from app.runs.local.jobs import LocalAttempt, LocalJob
 from app.runs.local.node_stream import NodeStream
-from app.states import HELD_ATTEMPT_STATES, OPEN_ATTEMPT_STATES, AttemptState
+from app.states import HELD_ATTEMPT_STATES, OPEN_ATTEMPT_STATES, OPEN_STATES, AttemptState
 from app.targets.planning.plan import Cell, Plan
 from app.targets.target import Target
 from worker.contract import (
@@ -121,21 +122,32 @@ class Conductor:
             self._replace_node(error)
 
     def _send_attempts(self) -> None:
-        """Send queued attempts in the order of the plan.
+        """Send queued attempts: the first one of each cell, then the second ones, and so on.
 
         The node gets one more attempt than it has slots, so that a free slot never waits for us.
         """
         held_count = sum(attempt.state in HELD_ATTEMPT_STATES for _, attempt in self._sent.values())
-        for job in self._jobs:
-            for attempt in job.attempts:
-                if held_count > self._hello.slots:
-                    return
-                if attempt.state == "queued":
-                    self._sent[attempt.id] = (job, attempt)
-                    self._node.send(self._message(job, attempt))
-                    attempt.state = "leased"
-                    job.state = "running"
-                    held_count += 1
+        for job, attempt in self._waiting_attempts():
+            if held_count > self._hello.slots:
+                return
+            self._sent[attempt.id] = (job, attempt)
+            self._node.send(self._message(job, attempt))
+            attempt.state = "leased"
+            job.state = "running"
+            held_count += 1
+
+    def _waiting_attempts(self) -> list[tuple[LocalJob, LocalAttempt]]:
+        """The queued attempts in turns of their cells; those of a test for a source of variation come last.
+
+        Those may need fewer attempts once the cell that they test has ended.
+        """
+        queued = [
+            (bool(CURES.intersection(job.cell.target.settings)) and number > 0, number, place, job, attempt)
+            for place, job in enumerate(self._jobs)
+            for number, attempt in enumerate(job.attempts)
+            if attempt.state == "queued"
+        ]
+        return [(job, attempt) for *_, job, attempt in sorted(queued, key=lambda each: each[:3])]
 
     def _message(self, job: LocalJob, attempt: LocalAttempt) -> Attempt:
         target = job.cell.target
@@ -246,13 +258,30 @@ class Conductor:
             return 0
         repeats = self._plan.repeats
         return attempts_required(
-            next_attempts(self._reading.claim, job.script, job.cell.target, job.results(), repeats),
+            next_attempts(
+                self._reading.claim,
+                job.script,
+                job.cell.target,
+                job.results(),
+                repeats,
+                plain=self._plain_results(job),
+            ),
             plan=repeats,
             ended_attempts=sum(attempt.state not in OPEN_ATTEMPT_STATES for attempt in job.repeats()),
             useless=job.count_failed(),
             leases=LEASES,
             grown=most_attempts(self._reading.claim, job.script, repeats),
         )
+
+    def _plain_results(self, job: LocalJob) -> list[Result] | None:
+        """The results of the cell that this one tests for a cause; None before it has ended."""
+        ended = (other for other in self._jobs if other.state not in OPEN_STATES)
+        return next((other.results() for other in ended if self._tests(job, other)), None)
+
+    def _tests(self, job: LocalJob, plain: LocalJob) -> bool:
+        """Whether the first job tests the second one for a cause."""
+        same_script = job.script.digest == plain.script.digest
+        return same_script and is_plain_cell(plain.cell.target, job.cell.target)
 
     def _judge(self, job: LocalJob) -> None:
         job.state = "judged"
@@ -262,6 +291,9 @@ class Conductor:
                 self._reading.claim, job.script, target, job.results(), plan=self._plan.repeats
             )
             self._progress.report_verdict(target, judgement)
+            for test in self._jobs:
+                if test.state in OPEN_STATES and self._tests(test, job):
+                    self._settle(test)
 
     def _cancel(self, attempt: LocalAttempt) -> None:
         self._node.send(Cancel(attempt_id=attempt.id))

@@ -49,11 +49,17 @@ def judge_job_within_limits(
 
 
 def needed_within_limits(
-    claim: Claim, script: Script, target: Target, results: Sequence[Result], plan: RepeatPlan
+    claim: Claim,
+    script: Script,
+    target: Target,
+    results: Sequence[Result],
+    plan: RepeatPlan,
+    *,
+    plain: Sequence[Result] | None = None,
 ) -> MissingAttempts:
     """The attempts to run now. Over a limit, no more are run."""
     try:
-        return call_within_limits(needed_attempts, claim, script, target, tuple(results), plan)
+        return call_within_limits(needed_attempts, claim, script, target, tuple(results), plan, plain=plain)
     except OverLimitError:
         log.warning("judging_stopped")
         return MissingAttempts()

@@ -16,6 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from app.intake.claim.claims import Claim
 from app.intake.reading import Reading
 from app.intake.typed.typed_claim import data_of_claim
+from app.judging.judgement import StoppingRule
+from app.judging.verdict.attempts_needed import RULE
 from app.judging.versions import JUDGING_RULES
 from app.targets.planning.plan import RepeatPlan
 from app.targets.target import Target
@@ -65,6 +67,11 @@ class PlanRecord(BaseModel):
     repeats: int = Field(description="the number of attempts of a cell that was asked for")
     repeats_exact: bool = Field(description="False: the rules add attempts where a verdict needs them")
     rules: int = Field(description="the version of the rules that judge, and that add attempts")
+    stopping: StoppingRule | None = Field(
+        default=None,
+        exclude_if=lambda rule: rule is None,
+        description="when a job has enough attempts; not in records of before 30 November 2026",
+    )
 
 
 def plan_record(reading: Reading, targets: Sequence[Target], repeats: RepeatPlan) -> PlanRecord:
@@ -76,6 +83,7 @@ def plan_record(reading: Reading, targets: Sequence[Target], repeats: RepeatPlan
         "repeats": repeats.at_most,
         "repeats_exact": repeats.exact,
         "rules": JUDGING_RULES,
+        "stopping": RULE.model_dump(mode="json"),
     }
     return PlanRecord(digest=_digest(fields), **fields)
 

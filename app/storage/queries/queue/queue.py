@@ -7,8 +7,22 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, func, or_, select, true, update
-from sqlalchemy.orm import Session
+from sqlalchemy import (
+    Exists,
+    Row,
+    ScalarSelect,
+    Text,
+    and_,
+    exists,
+    func,
+    or_,
+    select,
+    true,
+    update,
+)
+from sqlalchemy.dialects.postgresql import array
+from sqlalchemy.orm import Session, aliased
+from sqlalchemy.sql.selectable import LateralFromClause
 
 from app.states import FOREGROUND, HELD_ATTEMPT_STATES, OPEN_STATES
 from app.storage.models import AttemptRow, JobRow, ReportRow, RunRow, ScriptRow
@@ -36,6 +50,12 @@ class Candidate:
     is_canary: bool = False
     # The number of leases that it has had.
     lease_no: int = 0
+    # The number of attempts of its job before it, begun or queued.
+    turn: int = 0
+    # Whether an attempt of its run has begun, other than a preview.
+    run_has_begun: bool = False
+    # The id of the token that started the run; None without one.
+    submitter: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,28 +68,31 @@ class Hold:
     kind: AttemptKind = AttemptKind.REPEAT
     job_id: str = ""
     lease_no: int = 1
+    submitter: str | None = None
 
 
 def candidates(
-    session: Session, *, nodes: Iterable[str], of_a_job: int = PER_RUN, without_scripts: Iterable[str] = ()
+    session: Session,
+    *,
+    nodes: Iterable[str],
+    of_a_job: int = PER_RUN,
+    without_scripts: Iterable[str] = (),
+    late_settings: Collection[str] = (),
 ) -> list[Candidate]:
     """Queued attempts that are free or bound to one of these nodes, in the order of dispatch.
 
-    A canary comes first, then submitted runs. Runs take turns, and each begins with its cheap cells. The
-    attempts of a job are alike, so at most `of_a_job` of each are read.
+    A canary comes first, then submitted runs. Runs take turns, and so do the cells of a run, cheap ones
+    first: each has its first attempt before one has its second. Repeats of cells with one of `late_settings`
+    come last. The attempts of a job are alike, so at most `of_a_job` of each are read.
     """
-    waiting = (
-        select(AttemptRow.id, AttemptRow.kind, AttemptRow.lease_no, AttemptRow.queued_at)
-        .where(AttemptRow.job_id == JobRow.id, AttemptRow.state == "queued")
-        .order_by(AttemptRow.id)
-        .limit(of_a_job)
-        .lateral()
-    )
+    waiting = _waiting_attempts(of_a_job)
     background = RunRow.trigger.not_in(FOREGROUND).label("background")
     is_canary = (RunRow.trigger == "canary").label("is_canary")
+    turn = _begun_attempts() + waiting.c.place
+    is_late = and_(JobRow.target["settings"].has_any(array(sorted(late_settings), type_=Text)), turn > 0)
     rank = (
         func.row_number()
-        .over(partition_by=JobRow.run_id, order_by=(JobRow.position, waiting.c.id))
+        .over(partition_by=JobRow.run_id, order_by=(is_late, turn, JobRow.position, waiting.c.id))
         .label("rank")
     )
     ranked_jobs = (
@@ -82,6 +105,9 @@ def candidates(
             waiting.c.queued_at,
             JobRow.node,
             JobRow.target,
+            turn.label("turn"),
+            _run_has_begun().label("run_has_begun"),
+            RunRow.submitter,
             rank,
             background,
             is_canary,
@@ -102,6 +128,42 @@ def candidates(
     return [_candidate(row) for row in rows]
 
 
+def _waiting_attempts(most: int) -> LateralFromClause:
+    """The queued attempts of a job, `most` at most, each with its place among them."""
+    place = func.row_number().over(order_by=AttemptRow.id) - 1
+    return (
+        select(
+            AttemptRow.id, AttemptRow.kind, AttemptRow.lease_no, AttemptRow.queued_at, place.label("place")
+        )
+        .where(AttemptRow.job_id == JobRow.id, AttemptRow.state == "queued")
+        .order_by(AttemptRow.id)
+        .limit(most)
+        .lateral()
+    )
+
+
+def _begun_attempts() -> ScalarSelect[int]:
+    """The number of attempts of a job that are no longer queued, without previews."""
+    return (
+        select(func.count())
+        .select_from(AttemptRow)
+        .where(
+            AttemptRow.job_id == JobRow.id,
+            AttemptRow.generation == JobRow.generation,
+            AttemptRow.state != "queued",
+            AttemptRow.kind != AttemptKind.PREVIEW,
+        )
+        .correlate(JobRow)
+        .scalar_subquery()
+    )
+
+
+def _run_has_begun() -> Exists:
+    """Whether an attempt of a run is or was on a node, other than a preview."""
+    others = aliased(JobRow)
+    return exists().where(others.run_id == RunRow.id, others.node.is_not(None)).correlate(RunRow)
+
+
 def _candidate(row: Row[Any]) -> Candidate:
     return Candidate(
         attempt_id=row.id,
@@ -114,6 +176,9 @@ def _candidate(row: Row[Any]) -> Candidate:
         background=row.background,
         is_canary=row.is_canary,
         lease_no=row.lease_no,
+        turn=row.turn,
+        run_has_begun=row.run_has_begun,
+        submitter=row.submitter,
     )
 
 
@@ -127,8 +192,10 @@ def holds(session: Session) -> list[Hold]:
             AttemptRow.job_id,
             AttemptRow.lease_no,
             JobRow.target,
+            RunRow.submitter,
         )
         .join(JobRow, JobRow.id == AttemptRow.job_id)
+        .join(RunRow, RunRow.id == AttemptRow.run_id)
         .where(AttemptRow.state.in_(HELD_ATTEMPT_STATES), AttemptRow.node.is_not(None))
     )
     return [
@@ -139,6 +206,7 @@ def holds(session: Session) -> list[Hold]:
             kind=row.kind,
             job_id=row.job_id,
             lease_no=row.lease_no,
+            submitter=row.submitter,
         )
         for row in rows
     ]
