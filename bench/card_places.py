@@ -40,6 +40,7 @@ from worker.contract import (
     Limits,
     Outcome,
     Result,
+    Start,
     Started,
 )
 from worker.environment import EnvironmentRecorder
@@ -48,6 +49,7 @@ from worker.sandbox import Sandbox
 from worker.sandbox.isolation import private_mounts
 from worker.slots.pool import SlotPool
 from worker.toolchains import ToolchainStore
+from worker.warm import make_warm_starts
 
 IDENTITY = Identity("bench", "bench")
 ON_CARD = """
@@ -119,7 +121,11 @@ class Bench:
         self.home, self.name, self.python = home, found["name"], found["python"]
         store = ToolchainStore(Path(self.python).parents[2])
         self.script = ON_STAND_IN if stand_in else ON_CARD
-        self.executor = Executor(IDENTITY, store, EnvironmentRecorder(home / "cache", probe_seconds=120))
+        environments = EnvironmentRecorder(home / "cache", probe_seconds=120)
+        self.executor = Executor(IDENTITY, store, environments)
+        # Each slot's first attempt starts its paused interpreter. None is made a second time cold to compare.
+        settings = NodeSettings(home=home, slots=8, warm_audit_share=0.0, warm_memory_bytes=8 * GIB)
+        self.warm_executor = Executor(IDENTITY, store, environments, warm=make_warm_starts(settings))
         if stand_in:
             sandbox_job.device_nodes = lambda granted: tuple(  # type: ignore[assignment]
                 STAND_INS[gpu.index] for gpu in granted
@@ -156,12 +162,14 @@ class Bench:
         way.runs.append((count, time.perf_counter() - began))
         way.outputs |= {hashlib.sha256(output).hexdigest() for output in outputs}
 
-    def by_node(self, places: int, count: int, *, script: str | None = None, way: str = "") -> None:
+    def by_node(
+        self, places: int, count: int, *, script: str | None = None, way: str = "", warm: bool = False
+    ) -> None:
         """Run the script as attempts of a node with so many places, and as many slots."""
         results = self.run_pool(
-            places, count, script=script or self.script.replace("TOUCH", ""), gated=places > 1
+            places, count, script=script or self.script.replace("TOUCH", ""), gated=places > 1, warm=warm
         )
-        measured = self._way(way or f"node, {places} place{'s' * (places > 1)}")
+        measured = self._way(way or f"node, {places} place{'s' * (places > 1)}{', warm' * warm}")
         seconds, ended = results
         measured.runs.append((count, seconds))
         for result in ended:
@@ -180,9 +188,19 @@ class Bench:
         return self.measured.setdefault(name, Measured())
 
     def run_pool(
-        self, places: int, count: int, *, script: str, gated: bool, slots: int | None = None
+        self,
+        places: int,
+        count: int,
+        *,
+        script: str,
+        gated: bool,
+        slots: int | None = None,
+        warm: bool = False,
     ) -> tuple[float, list[Result]]:
-        """The seconds of so many attempts at once on a pool of their own, and their results."""
+        """The seconds of so many attempts at once on a pool of their own, and their results.
+
+        With `warm`, the interpreter of each slot is paused before they begin.
+        """
         results: list[Result] = []
 
         def deliver(message: Started | Result) -> None:
@@ -195,29 +213,50 @@ class Bench:
             slots=slots or places * self.cards.count,
             card_places=places,
         )
-        pool = SlotPool(settings, self.executor, identity=IDENTITY, deliver=deliver, cards=self.cards)
+        executor = self.warm_executor if warm else self.executor
+        pool = SlotPool(settings, executor, identity=IDENTITY, deliver=deliver, cards=self.cards)
         pool.start()
         if gated != (pool.card_places > 1):
             raise SystemExit("this machine has no gate: `samehere doctor` says why")
+
+        def submit(number: int) -> None:
+            pool.submit(self._attempt(f"{places}-{number}", script, gated=gated, warm=warm))
+
+        if warm:
+            for number in range(settings.slots):
+                submit(-1 - number)
+            while len(results) < settings.slots:
+                time.sleep(0.05)
+            results.clear()
         began = time.perf_counter()
         for number in range(count):
-            attempt = Attempt(
-                attempt_id=f"{places}-{number}-{began}",
-                script=script,
-                toolchain=self.name,
-                device=Device.CUDA,
-                gpus=1,
-                card=CardUse.AT_TOUCH if gated else CardUse.FROM_START,
-                limits=LIMITS,
-            )
-            pool.submit(attempt)
+            submit(number)
         pool.finish()
         pool.join()
         seconds = time.perf_counter() - began
-        for result in results:
-            if result.outcome is not Outcome.COMPLETED:
-                raise SystemExit(f"{result.outcome} {result.reason} {result.observation.stderr}")
+        check(results, warm=warm)
         return seconds, results
+
+    def _attempt(self, name: str, script: str, *, gated: bool, warm: bool) -> Attempt:
+        return Attempt(
+            attempt_id=f"{name}-{time.monotonic()}",
+            script=script,
+            toolchain=self.name,
+            device=Device.CUDA,
+            gpus=1,
+            card=CardUse.AT_TOUCH if gated else CardUse.FROM_START,
+            start=Start.WARM if warm else Start.COLD,
+            limits=LIMITS,
+        )
+
+
+def check(results: Sequence[Result], *, warm: bool) -> None:
+    """Stop the bench if an attempt failed, or did not start as it was asked to."""
+    for result in results:
+        if result.outcome is not Outcome.COMPLETED:
+            raise SystemExit(f"{result.outcome} {result.reason} {result.observation.stderr}")
+        if warm and result.start is not Start.WARM:
+            raise SystemExit(f"an attempt started cold: {result.start_reason}")
 
 
 def measure(bench: Bench, *, rounds: int, seconds: float) -> None:

@@ -147,8 +147,6 @@ def test_the_further_repeats_of_a_mixed_job_may_start_warm() -> None:
     met, absent = result(attempt="a1", **FAILED), result("fine\n", attempt="a2")
     assert warm_of([met, absent]) == MIXED - MIXED_COLD
     assert warm_of([]) == 0
-    assert warm_of([met]) == 0
-    assert warm_of([result(attempt="a1", **FAILED), result(attempt="a2", **FAILED)]) == 0
     # Mixed by cold attempts alone, or it may be the warm start that makes the difference.
     assert warm_of([met, result("fine\n", attempt="a2", start=Start.WARM)]) == 0
     # A number that was asked for is of cold ones, and so are all that would be among the first anyway.

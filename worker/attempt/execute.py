@@ -147,7 +147,7 @@ class Executor:
         if first is None:
             self._warm.prepare(sandbox, ending=ending)
             return
-        self._warm.latest = first
+        self._warm.remember(*first)
         # This starts the imports of an interpreter and does not wait for their end.
         self._warm.prepare(sandbox, ending=lambda: True)
         # Meanwhile record the environment: a node that had no attempt yet has nothing else to do.
@@ -342,7 +342,7 @@ class Executor:
         before = self._warm.latest
         if self._note is not None and (before is None or before[1].name != toolchain.name):
             store_default(self._note, toolchain)
-        self._warm.latest = (replace(job, files={}), toolchain)
+        self._warm.remember(replace(job, files={}), toolchain)
 
 
 def _await_cards(hold: CardHold, cancelled: threading.Event) -> None:

@@ -74,10 +74,11 @@ class CardHold:
         self._others_since: float | None = None
         # Set once the attempt has its cards.
         self.taken = threading.Event()
+        self._taken_at: float | None = None
         # The states of the cards just before the attempt used them. Empty if it never did.
         self.before: list[CardReading] = []
         if not self.is_gated:
-            self.taken.set()
+            self._set_taken()
 
     @property
     def gpus(self) -> list[Gpu]:
@@ -88,6 +89,12 @@ class CardHold:
         """How long the attempt waited for its cards. None if it had them from the start."""
         with self._guard:
             return self._waited_seconds if self.is_gated else None
+
+    @property
+    def card_seconds(self) -> float:
+        """How long it has had its cards, for all of them together. 0 if it never took them."""
+        taken_at = self._taken_at
+        return 0.0 if taken_at is None else (time.monotonic() - taken_at) * len(self.indexes)
 
     def read_before(self) -> None:
         """Read the states of the cards before the attempt."""
@@ -108,7 +115,7 @@ class CardHold:
                 return Answer.WAIT
             self.read_before()
             self._stop_waiting()
-            self.taken.set()
+            self._set_taken()
             return Answer.OPEN
 
     def leave(self) -> None:
@@ -148,6 +155,10 @@ class CardHold:
         if now - self._others_since < _GRACE_SECONDS:
             return False
         return all(self._cards.take(index) for index in self.indexes)
+
+    def _set_taken(self) -> None:
+        self._taken_at = time.monotonic()
+        self.taken.set()
 
     def _stop_waiting(self) -> None:
         self._line.leave(self)

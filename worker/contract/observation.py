@@ -148,6 +148,9 @@ class Observation(Message):
     # How long the attempt waited for its cards after it had started. The time counts against no limit and is
     # no part of `wall_seconds`. None: it had its cards from the start, or none.
     card_waited_seconds: Seconds | None = None
+    # How long the attempt had its cards, from its touch or its start until its sandbox was gone, for all of
+    # them together. 0: it never touched them. None: it had none, or an older node ran it.
+    card_seconds: Seconds | None = None
     # The numeric flags at the end of the script, and those of them that the script changed.
     flags: Facts = Field(default_factory=dict)
     flags_changed: Facts = Field(default_factory=dict)

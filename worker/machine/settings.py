@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from worker.contract import GIB, Level
+from worker.contract import GIB, MIB, Level
 from worker.contract.broker.url import check_broker_url
 from worker.contract.home import default_home
 from worker.contract.log_settings import LogSettings
@@ -29,8 +29,19 @@ def default_slots(settings: Mapping[str, Any]) -> int:
     """
     slots = max(1, min(4, len(os.sched_getaffinity(0)) // 2))
     places = int(settings.get("card_places", 1))
-    cards = len(list(Path("/dev").glob("nvidia[0-9]*"))) if places > 1 else 0
-    return max(slots, min(_MOST_SLOTS, cards * places))
+    return max(slots, min(_MOST_SLOTS, _count_cards() * places)) if places > 1 else slots
+
+
+def default_warm_memory(settings: Mapping[str, Any]) -> int:
+    """Enough for an interpreter of each place on a machine with cards, whose torch takes more memory."""
+    if not _count_cards():
+        return GIB
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return max(GIB, min(memory // 4, (int(settings.get("slots", 1)) + 1) * 512 * MIB))
+
+
+def _count_cards() -> int:
+    return len(list(Path("/dev").glob("nvidia[0-9]*")))
 
 
 class NodeSettings(LogSettings):
@@ -121,7 +132,11 @@ class NodeSettings(LogSettings):
         description="Start attempts from a paused interpreter if they ask for it and it changes no result.",
     )
     warm_memory_bytes: int = Field(
-        default=GIB, ge=0, description="Memory limit for all paused interpreters; each takes about 170 MiB."
+        default_factory=default_warm_memory,
+        ge=0,
+        description="Memory limit for all paused interpreters; each takes about 170 MiB, and 440 MiB with a "
+        "torch for GPUs. Default: 1 GiB; on a machine with GPUs 512 MiB for each slot and one more, at most "
+        "a quarter of its memory.",
     )
     warm_jobs: int = Field(
         default=200, ge=1, description="A paused interpreter is replaced after this many attempts."

@@ -128,14 +128,15 @@ class Runner:
         return self._add_cards(grant.entry.attempt, result, hold)
 
     def _add_cards(self, attempt: Attempt, result: Result, hold: CardHold) -> Result:
-        """Add the wait for the cards, and their readings after the attempt if it used them.
+        """Add the times with the cards and without, and the readings of the cards if the attempt used them.
 
         If a card failed meanwhile, the outcome is SETUP_FAILED.
         """
+        times = {"card_seconds": round(hold.card_seconds, 4)}
         waited = hold.waited_seconds
         if waited is not None:
-            observation = result.observation.model_copy(update={"card_waited_seconds": round(waited, 4)})
-            result = result.model_copy(update={"observation": observation})
+            times["card_waited_seconds"] = round(waited, 4)
+        result = result.model_copy(update={"observation": result.observation.model_copy(update=times)})
         before = hold.before
         if not before:
             return result

@@ -40,10 +40,21 @@ class WarmStarts:
     def __init__(self, pool: WarmPool, audit: Audit) -> None:
         self._pool = pool
         self._audit = audit
-        # The last job that could start warm, and its toolchain.
-        # Slots prepare an interpreter for jobs like it.
-        self.latest: tuple[SandboxJob, Toolchain] | None = None
+        # The last jobs that could start warm, one with cards and one without, with their toolchains; the
+        # newest comes last. Places prepare interpreters for jobs like them.
+        self._latest: dict[bool, tuple[SandboxJob, Toolchain]] = {}
         self._previews: OrderedDict[tuple[str, str], Result] = OrderedDict()
+
+    @property
+    def latest(self) -> tuple[SandboxJob, Toolchain] | None:
+        """The last job that could start warm, and its toolchain."""
+        return next(reversed(list(self._latest.values())), None)
+
+    def remember(self, job: SandboxJob, toolchain: Toolchain) -> None:
+        """Prepare the next interpreters for jobs like this one, and like the last one of the other kind."""
+        has_cards = bool(job.devices)
+        self._latest = {kind: other for kind, other in self._latest.items() if kind != has_cards}
+        self._latest[has_cards] = (job, toolchain)
 
     def why_cold(self, script: str, *, toolchain: Toolchain, variables: Mapping[str, str]) -> Reason | None:
         """The reason against a warm start that is known before the attempt, or None."""
@@ -89,17 +100,17 @@ class WarmStarts:
         return WarmRun(result, loan.job.variables[HASH_SEED])
 
     def prepare(self, sandbox: Sandbox, *, ending: Callable[[], bool]) -> None:
-        """Prepare an interpreter for another job like the latest one, in the slot's thread between two jobs.
+        """Prepare interpreters for more jobs like the latest ones, in the slot's thread between two jobs.
 
-        Stops waiting when `ending` returns True.
+        The newest comes first. Stops waiting when `ending` returns True.
         """
-        if self.latest is None:
-            return
-        job, toolchain = self.latest
-        try:
-            self._pool.prepare(sandbox, job, build=toolchain.build_id, ending=ending)
-        except NotWarmError as error:
-            _log.debug("not_prepared", detail=str(error), slot=sandbox.slot)
+        for job, toolchain in reversed(list(self._latest.values())):
+            try:
+                self._pool.prepare(sandbox, job, build=toolchain.build_id, ending=ending)
+            except NotWarmError as error:
+                _log.debug("not_prepared", detail=str(error), slot=sandbox.slot)
+            if ending():
+                return
 
     def is_to_audit(self) -> bool:
         """Whether to run this warm attempt cold as well."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from app.intake.claim.claims import CheckKind, Claim, Role
 from app.intake.code.hash_order import depends_on_hashes
+from app.intake.needs.card_use import card_use
 from app.intake.reading import Script
 from app.judging.cause.cures import needed_for_cure, varies
 from app.judging.check.reach import NOTHING_SHOWN, TOO_FEW_ATTEMPTS
@@ -25,7 +26,7 @@ from app.judging.verdict.passage import needs_another_check, passages_in, points
 from app.judging.verdict.rates import attempts_to_exclude
 from app.targets.planning.plan import RepeatPlan
 from app.targets.target import Target
-from worker.contract import AttemptKind, Result, Start
+from worker.contract import AttemptKind, CardUse, Result, Start
 
 RULE = StoppingRule()
 # Attempts with the same result before "always" and, where chance plays a part, before "always" and "never".
@@ -46,6 +47,9 @@ _MANY_DIGITS = 6
 _MOST_CHARACTERS = 20_000
 # At least this many of them start cold, since the interval of a rate uses cold attempts only.
 MIXED_COLD = 10
+# The verdicts of a cold attempt that warm ones may repeat. The others say that the bug did not show itself,
+# and the bound of its rate counts cold attempts only.
+_REPEATED_WARM = frozenset({Verdict.REPRODUCED, Verdict.OBSERVED})
 
 
 def may_vary(claim: Claim, script: Script) -> bool:
@@ -113,7 +117,7 @@ def _next_of_one(
         required = min(required, LEAST_FOR_NEVER)
     if required == LEAST_FOR_SOMETIMES:
         required = min(required, _in_time(results, plan))
-    return max(0, required - have)
+    return max(0, required - have + _unlike_cold(results))
 
 
 def _needed_for_cause(
@@ -135,18 +139,51 @@ def _needed_for_cause(
 def most_warm(
     claim: Claim, script: Script, target: Target, results: Sequence[Result], plan: RepeatPlan
 ) -> int:
-    """The number of attempts of a job that may start warm.
+    """The number of attempts of a job that may start warm. 0 if only cold attempts count.
 
-    0 until the cold attempts alone are mixed, and 0 if only cold attempts count.
+    After the first cold one all may, until a warm one shows something else. If the cold ones alone are mixed,
+    all may that come after those which the interval of the rate needs.
     """
     if facets := facets_of(claim):
         return min(most_warm(one, script, target, results, plan) for one in facets.values())
     if plan.exact or any(check.over_repeats for check in claim.having(Role.BUG)):
         return 0
     cold = [result for result in evidence_of(results) if result.start is Start.COLD]
-    if not cold or judge_job(claim, script, target, cold).verdict is not Verdict.FLAKY:
+    if not cold:
         return 0
-    return max(0, _needed_for_rate(results, plan) - max(MIXED_COLD, plan.at_most))
+    verdict = judge_job(claim, script, target, cold).verdict
+    if verdict is Verdict.FLAKY:
+        return max(0, _needed_for_rate(results, plan) - max(MIXED_COLD, plan.at_most))
+    if verdict not in _REPEATED_WARM or _is_to_repeat_cold(claim, script) or _unlike_cold(results):
+        return 0
+    return most_attempts(claim, script, plan) - 1
+
+
+def _is_to_repeat_cold(claim: Claim, script: Script) -> bool:
+    """Whether repeats may differ by chance, or the claim is about time, memory or a fault of a card."""
+    if may_vary(claim, script) or has_own_repeats(claim, script):
+        return True
+    varies = any(check.kind is CheckKind.VARIES for check in claim.checks)
+    return varies or card_use(claim, script.script) is CardUse.FROM_START
+
+
+def _unlike_cold(results: Sequence[Result]) -> int:
+    """The number of warm attempts that show something else than the cold ones, which agree.
+
+    0 if the cold ones do not agree: then a difference says nothing about warm starts.
+    """
+    evidence = evidence_of(results)
+    cold = {_visible_facts(result) for result in evidence if result.start is Start.COLD}
+    if len(cold) != 1:
+        return 0
+    return sum(_visible_facts(result) not in cold for result in evidence)
+
+
+def _visible_facts(result: Result) -> tuple[object, ...]:
+    """What an attempt showed. Its standard error is left out, since warnings of torch have a time in them."""
+    seen = result.observation
+    failure = None if seen.exception is None else (seen.exception.type, seen.exception.message)
+    return result.outcome, seen.exit_status, seen.signal, failure, seen.stdout_digest or seen.stdout
 
 
 def needs_passage(

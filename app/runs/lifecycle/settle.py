@@ -103,8 +103,16 @@ def settle_job(session: Session, run: RunRow, job: JobRow, *, settings: ServiceS
     ]
     reading = reading_of(session, report_of_run(session, run))
     plan = repeat_plan_of(run)
-    plain = _plain_results(session, job)
-    decision = decide(reading, job, attempts, results, plan=plan, leases=settings.leases, plain=plain)
+    decision = decide(
+        reading,
+        job,
+        attempts,
+        results,
+        plan=plan,
+        leases=settings.leases,
+        plain=_plain_results(session, job),
+        warm=settings.warm_repeats,
+    )
     if run.preset == BISECTION and decision.step == RunMore(passage=True):
         decision = Decision(Judge(), decision.unneeded)
     for row in decision.unneeded:
@@ -155,11 +163,12 @@ def decide(
     plan: RepeatPlan,
     leases: int,
     plain: Sequence[Result] | None = None,
+    warm: bool = True,
 ) -> Decision:
     """Decide how a job continues. `attempts` are those of its generation.
 
     `results` are the counted ones, and those of passage checks. `plain` are the results of the ended cell
-    that this one tests for a cause.
+    that this one tests for a cause. Without `warm`, all repeats start cold.
 
     Pure: changes nothing.
     """
@@ -186,8 +195,9 @@ def decide(
     )
     missing = required - waiting_repeats
     if missing > 0:
-        warm = min(missing, max(0, needed.most_warm - sum(row.start is Start.WARM for row in repeats)))
-        return Decision(RunMore(cold=missing - warm, warm=warm), unneeded)
+        most_warm = needed.most_warm - sum(row.start is Start.WARM for row in repeats) if warm else 0
+        number_warm = min(missing, max(0, most_warm))
+        return Decision(RunMore(cold=missing - number_warm, warm=number_warm), unneeded)
     if len(unneeded) < len(waiting):
         return Decision(Wait(), unneeded)
     tried = sum(row.kind is AttemptKind.PASSAGE for row in attempts)

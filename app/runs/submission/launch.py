@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from app.clock import now
 from app.ids import new_id
+from app.intake.needs.card_use import card_use
 from app.intake.reading import Reading
 from app.judging.judgement import Verdict
 from app.judging.verdict.attempts_needed import next_attempts
@@ -29,7 +30,7 @@ from app.storage.outbox import outbox
 from app.targets.fleet import can_serve
 from app.targets.planning.plan import Cell, Plan, RepeatPlan
 from app.targets.planning.run_request import RunRequest
-from worker.contract import AttemptKind, Hello
+from worker.contract import AttemptKind, CardUse, Hello
 
 
 def launch_reading(
@@ -152,9 +153,12 @@ def first_attempts(
     if cell.reason is not None:
         return []
     attempts: list[AttemptRow] = []
-    if preview and settings.preview and _may_preview(cell, fleet, settings=settings):
+    script = reading.script_of(cell.script)
+    # A card that is needed from the start has to be idle before, so a preview would hold all others up.
+    is_quick = cell.target.cards_needed == 0 or card_use(reading.claim, script.script) is CardUse.AT_TOUCH
+    if preview and settings.preview and is_quick and _may_preview(cell, fleet, settings=settings):
         attempts += new_attempts(session, job, count=1, kind=AttemptKind.PREVIEW)
-    count = next_attempts(reading.claim, reading.script_of(cell.script), cell.target, (), repeats)
+    count = next_attempts(reading.claim, script, cell.target, (), repeats)
     return attempts + new_attempts(session, job, count=max(1, count))
 
 
