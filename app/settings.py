@@ -98,11 +98,7 @@ class ServiceSettings(DoorSettings, GithubSettings):
     preview_seconds: float = Field(
         default=2.0, gt=0, le=600, description="a preview that takes longer is stopped and not shown"
     )
-    warm_repeats: bool = Field(
-        default=True,
-        description="repeats after the first cold attempt may start warm, which is faster; they count only if"
-        " they show the same, and never for `not_reproduced`",
-    )
+    warm_repeats: bool = Field(default=True, description="repeats that only confirm the first may start warm")
     required_level: Level = Field(
         default=Level.NAMESPACES, description="a node with weaker isolation than this does not run scripts"
     )
