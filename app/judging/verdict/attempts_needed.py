@@ -180,7 +180,10 @@ def _unlike_cold(results: Sequence[Result]) -> int:
 
 
 def _visible_facts(result: Result) -> tuple[object, ...]:
-    """The visible end of an attempt. Its standard error is left out, since warnings of torch have a time in them."""
+    """The visible end of an attempt.
+
+    Its standard error is left out, since warnings of torch have a time in them.
+    """
     seen = result.observation
     failure = None if seen.exception is None else (seen.exception.type, seen.exception.message)
     return result.outcome, seen.exit_status, seen.signal, failure, seen.stdout_digest or seen.stdout
