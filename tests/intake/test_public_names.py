@@ -135,3 +135,16 @@ def test_a_line_alone_with_words_that_the_script_prints_is_its_output() -> None:
     assert check.lines == ("the value of the shared counter is 0",)
     expected = report.replace("每次都一样:", "It should be:")
     assert read(expected, form="report", limits=NO_READ_LIMITS).claim.having(Role.BUG) == ()
+
+
+def test_a_program_in_a_quotation_ends_at_its_traceback() -> None:
+    program = "import math\ndef root(x):\n    return math.sqrt(x)\nprint(root(-1.5))\n"
+    traceback = (
+        f"{75 * '-'}\nValueError                                Traceback (most recent call last)\n"
+        "----> 3 math.sqrt(x)\n\nValueError: math domain error\n"
+    )
+    quotation = "".join(f"> {line}\n" for line in (program + traceback).splitlines())
+    reading = read(f"resize fails\n\nSmall:\n\n{quotation}\nWhy?\n", form="report", limits=NO_READ_LIMITS)
+    assert reading.scripts[0].script == program
+    check = reading.claim.checks[0]
+    assert (check.exception_type, check.message) == ("ValueError", "math domain error")

@@ -14,6 +14,8 @@ _START = re.compile(r"(?:import [\w., ]+|from [\w.]+ import .+)$")
 _HEADING = re.compile(r"#{2,6} \S|#{1,6} [A-Z][\w ]{2,40}:?$")
 # Markdown takes an indented line for a block of its own, and a comment for a heading.
 _TAKEN_APART = re.compile(r"[ \t]+\S|# \S")
+_QUOTED = re.compile(r"> ?")
+_TRACEBACK = re.compile(r"-{20,}\s*$|Traceback \(most recent call last\)")
 # The parser is tried on at most this many beginnings, of at most this many lines and characters.
 _MOST_STARTS = 6
 _MOST_SHORTER = 30
@@ -23,7 +25,7 @@ _MOST_CHARACTERS = 60_000
 
 def fenced_bare_code(text: str, *, fence: str) -> str:
     """The text with its first bare program in a fence, if the program has an indented line or a comment."""
-    lines = text.split("\n")
+    lines = _without_quotation(text.split("\n"))
     starts = [at for at, line in enumerate(lines) if _START.match(line)]
     tries, end_of_last = 0, -1
     for start in starts:
@@ -41,6 +43,21 @@ def fenced_bare_code(text: str, *, fence: str) -> str:
     return text
 
 
+def _without_quotation(lines: list[str]) -> list[str]:
+    """The lines, in which a quotation of a program has lost its signs."""
+    plain = list(lines)
+    at = 0
+    while at < len(lines):
+        end = at
+        while end < len(lines) and _QUOTED.match(lines[end]):
+            end += 1
+        quotation = [_QUOTED.sub("", line) for line in lines[at:end]]
+        if any(map(_START.match, quotation)):
+            plain[at:end] = quotation
+        at = max(end, at + 1)
+    return plain
+
+
 def _end_of_section(lines: Sequence[str], start: int) -> int:
     limit = min(len(lines), start + _MOST_LINES)
     return next((at for at in range(start, limit) if _HEADING.match(lines[at])), limit)
@@ -48,7 +65,11 @@ def _end_of_section(lines: Sequence[str], start: int) -> int:
 
 def _end_of_program(lines: Sequence[str], start: int, end: int) -> int | None:
     """The line after the longest beginning that is Python; None if Markdown would leave it whole."""
-    breaks = [at for at in range(end, start, -1) if at == end or not lines[at].strip()]
+    breaks = [
+        at
+        for at in range(end, start, -1)
+        if at == end or not lines[at].strip() or _TRACEBACK.match(lines[at])
+    ]
     for at in breaks[:_MOST_SHORTER]:
         program = "\n".join(lines[start:at])
         if not any(_TAKEN_APART.match(line) for line in lines[start:at]):
