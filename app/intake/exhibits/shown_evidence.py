@@ -124,10 +124,15 @@ def expected_output(part: Part, lines: Sequence[str]) -> list[Check]:
 
 
 def names_error_of(claim: Claim, bug: Check) -> bool:
-    """Whether a bug is only a line of prose that names the claimed error, as ``OSError`, see above`."""
+    """Whether an output is only words about the claimed error: a line such as ``OSError`, see above`.
+
+    So is a piece of a traceback.
+    """
     types = {check.exception_type for check in claim.having(Role.BUG) if check.exception_type}
-    return (
-        bug.kind is CheckKind.OUTPUT
-        and len(bug.lines) == 1
-        and any(re.match(rf"`?{re.escape(name)}`?(?:[,.;]|$)", bug.lines[0]) for name in types)
+    if bug.kind is not CheckKind.OUTPUT or not types:
+        return False
+    if any(_TRACEBACK in line for line in bug.lines):
+        return True
+    return len(bug.lines) == 1 and any(
+        re.match(rf"`?{re.escape(name)}`?(?:[,.;]|$)", bug.lines[0]) for name in types
     )
