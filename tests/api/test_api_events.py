@@ -29,13 +29,13 @@ def test_an_open_stream_holds_no_turn_of_an_idempotency_key(over_http: Web) -> N
     key = {"Idempotency-Key": "guessed"}
     body = {"script": "raise RuntimeError('boom')\n", "claim": "RuntimeError: boom"}
     url = f"{over_http.url}/api/v1/runs"
-    run_id = httpx2.post(url, json=body).json()["id"]
+    run_id = httpx2.post(url, json=body, timeout=WAIT_SECONDS).json()["id"]
     with following(over_http, run_id, **key) as follower:
         wait_until(lambda: bool(follower.lines))
         answer = httpx2.post(url, json={**body, "title": "other"}, headers=key, timeout=WAIT_SECONDS)
         assert answer.status_code == 202, answer.text
         assert not follower.ended.is_set()
-        assert httpx2.post(f"{url}/{run_id}/cancel").status_code == 200
+        assert httpx2.post(f"{url}/{run_id}/cancel", timeout=WAIT_SECONDS).status_code == 200
 
 
 def finish(stage: Stage) -> None:
