@@ -82,7 +82,7 @@ def values_called_right(
     for part in outputs:
         if part.expected:
             lines = [_INDEX_OF_R.sub("", line).strip() for line in part.text.split("\n") if line.strip()]
-            values.update(dict.fromkeys(lines[:_MOST_LINES]))
+            values.update(dict.fromkeys(line for line in lines[:_MOST_LINES] if len(line) <= _MOST_LINE))
     return tuple(list(values)[:MOST_RIGHT_VALUES])
 
 
