@@ -209,8 +209,19 @@ def _parts_as_written(blocks: Sequence[Block]) -> list[Part]:
             parts += [] if sessions else _parts_of_block(block, heading, before)
             before = ""
     if any(part.kind == PartKind.CODE for part in parts):
-        return parts
+        return _with_raise_lines_as_output(parts)
     return _with_inline_code(parts) or _with_bare_code(parts)
+
+
+def _with_raise_lines_as_output(parts: list[Part]) -> list[Part]:
+    """The parts, in which a lone line `raise SomeError("…")` beside other code is what a traceback shows."""
+    raises = [part.kind == PartKind.CODE and is_raise_line(part.text) for part in parts]
+    if all(alone or part.kind != PartKind.CODE for part, alone in zip(parts, raises, strict=True)):
+        return parts
+    return [
+        replace(part, kind=PartKind.OUTPUT) if alone else part
+        for part, alone in zip(parts, raises, strict=True)
+    ]
 
 
 def _with_inline_code(parts: list[Part]) -> list[Part]:
@@ -241,9 +252,6 @@ def _parts_of_block(block: Block, heading: str, before: str) -> list[Part]:
     if block.language in _NOT_OUTPUT:
         return []
     piece = take_apart(block.text)
-    if is_raise_line(block.text):
-        # The line of the package that raises the error, as a traceback shows it.
-        piece = Piece(output=block.text)
     if block.language.startswith("py") and not piece.transcript and only_computes(block.text):
         # The author typed a formula and saw its value.
         piece = Piece(code=block.text, transcript=True)
