@@ -147,7 +147,7 @@ class AsyncClient:
             headers["Last-Event-ID"] = since
         try:
             async with self._http.stream(
-                "GET", self.url + path, params=query, headers=headers, timeout=STREAM_SECONDS
+                "GET", self.url + path, params=query or None, headers=headers, timeout=STREAM_SECONDS
             ) as answer:
                 if answer.status_code != 200:
                     require_success(Response(answer.status_code, answer.headers, await answer.aread()))
@@ -184,7 +184,7 @@ class AsyncClient:
             async with self._http.stream(
                 request.method,
                 self.url + PREFIX + request.path,
-                params=dict(request.query),
+                params=dict(request.query) or None,
                 content=request.content,
                 headers=self._headers_of(request),
                 timeout=SECONDS + WAIT_SECONDS,

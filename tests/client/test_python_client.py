@@ -230,3 +230,12 @@ def test_nothing_but_an_id_gets_into_a_path() -> None:
     for url in ("", "ftp://x", "http://h:99999", "http://u:p@h", "http://h/?a=b"):
         with pytest.raises(ValueError, match=r"server|[Pp]ort"):
             Client(url)
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_query_in_the_path_is_sent(server: Scripted, *, is_async: bool) -> None:
+    from samehere_client.exchange import Request
+
+    server.answers["POST /api/v1/runs?dry_run=1"] = [answer({"id": RUN})]
+    sent = call(server.url, "send", Request("POST", "/runs?dry_run=1", body={}), is_async=is_async)
+    assert sent.status == 200

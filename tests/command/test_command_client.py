@@ -42,6 +42,14 @@ def test_a_service_that_is_away_is_asked_again_under_the_same_key(scripted: Scri
     assert {asked[2] for asked in scripted.asked} == {b'{"script": "1"}'}
 
 
+def test_a_plan_is_no_submission_and_a_list_goes_on_at_its_cursor(scripted: Scripted) -> None:
+    scripted.answers["POST /api/v1/runs?dry_run=1"] = [answer({"id": "planned"})]
+    scripted.answers["GET /api/v1/changes?limit=200&cursor=7"] = [answer({"items": []})]
+    client = Client(scripted.url)
+    assert client.plan({"script": "1"}) == {"id": "planned"}
+    assert client.changes(cursor="7") == {"items": []}
+
+
 def test_a_service_that_stays_away_is_given_up(scripted: Scripted) -> None:
     scripted.answers["POST /api/v1/runs"] = [
         answer({"detail": "The database is down."}, 503, **{"Retry-After": "3"})
