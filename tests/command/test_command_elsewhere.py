@@ -12,6 +12,7 @@ import pytest
 # The platform changes after the imports of libraries that look at it themselves.
 AS_MACOS = """
 import sys
+import httpx2
 import app.cli, app.command.reproduce, app.command.read, app.command.node, app.command.service.serve
 import subprocess
 sys.platform = "darwin"
