@@ -139,3 +139,8 @@ def test_an_error_with_a_wrong_message_has_a_right_one(expected: str) -> None:
 def test_other_words_are_no_right_message(text: str) -> None:
     script = f"```python\nimport numpy as np\nnp.take([], 0)\n# IndexError: {WRONG}\n```\n\n"
     assert _messages(script + text) == [(Role.BUG, CheckKind.EXCEPTION, WRONG)]
+
+
+def test_a_comment_far_behind_a_printed_value_is_a_remark() -> None:
+    lines = ("datetime.timedelta(0)                  # where did it go", "count # 3", "# a title")
+    assert read_remarks(lines, "print(1)").lines == ("datetime.timedelta(0)", "count # 3", "# a title")
