@@ -41,7 +41,7 @@ def test_there_is_a_web_and_a_node() -> None:
     assert {"web", "node"} <= set(stages())
 
 
-@pytest.mark.parametrize(("stage", "extra"), [("web", "service,embedded,mcp"), ("node", "node")])
+@pytest.mark.parametrize(("stage", "extra"), [("web", "service,embedded,mcp,github"), ("node", "node")])
 def test_a_stage_installs_what_it_needs_and_no_more(stage: str, extra: str) -> None:
     installs = [line for line in stages()[stage] if "pip install" in line]
     assert len(installs) == 1
