@@ -13,7 +13,6 @@ import argparse
 import asyncio
 import json
 import os
-import platform
 import signal
 import sys
 import tempfile
@@ -26,7 +25,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
-from main_path import start_service, toolchain
+from main_path import keep, machine, start_service, toolchain
 
 PAGES = 200
 PAUSE_SECONDS = 0.5
@@ -187,7 +186,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--listeners", type=int, default=1000)
     parser.add_argument("--listen", nargs=2, metavar=("URL", "PATH"), help="the other process")
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--out", type=Path, default=Path("bench/results/listeners.json"))
     arguments = parser.parse_args()
     if arguments.listen:
         asyncio.run(listen_all(*arguments.listen, arguments.listeners))
@@ -204,9 +203,7 @@ def main() -> None:
     report = {
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": {
-            "cores": os.cpu_count(),
-            "kernel": platform.release(),
-            "python": platform.python_version(),
+            **machine(),
             "load_before": load,
             "load_after": os.getloadavg(),
         },
@@ -214,10 +211,7 @@ def main() -> None:
         "pages_of_a_phase": PAGES,
         **result,
     }
-    text = json.dumps(report, indent=1)
-    print(text)
-    if arguments.out:
-        arguments.out.write_text(f"{text}\n")
+    keep(report, arguments.out)
 
 
 if __name__ == "__main__":

@@ -12,9 +12,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import itertools
-import json
 import os
-import platform
 import signal
 import tempfile
 import time
@@ -23,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-from main_path import start_service, toolchain
+from main_path import keep, machine, start_service, toolchain
 
 CLIENTS = 4
 STEADY_RATE = 50
@@ -131,7 +129,7 @@ def measure(url: str, name: str, seconds: float) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=15)
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--out", type=Path, default=Path("bench/results/submissions.json"))
     arguments = parser.parse_args()
     found = toolchain()
     with tempfile.TemporaryDirectory(prefix="submissions-", ignore_cleanup_errors=True) as folder:
@@ -145,9 +143,7 @@ def main() -> None:
     report = {
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": {
-            "cores": os.cpu_count(),
-            "kernel": platform.release(),
-            "python": platform.python_version(),
+            **machine(),
             "load_before": load,
             "load_after": os.getloadavg(),
         },
@@ -156,10 +152,7 @@ def main() -> None:
         "steady_rate": STEADY_RATE,
         **result,
     }
-    text = json.dumps(report, indent=1)
-    print(text)
-    if arguments.out:
-        arguments.out.write_text(f"{text}\n")
+    keep(report, arguments.out)
 
 
 if __name__ == "__main__":

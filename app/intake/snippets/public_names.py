@@ -6,23 +6,16 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 
+from app.intake.words.distributions import DISTRIBUTIONS
+
 _STANDARD = "python"
 _FILE = Path(__file__).with_name("public_names.txt")
-# Modules of the standard library that stand in the file.
-_OF_PYTHON = frozenset(
-    (
-        *("abc", "collections", "concurrent", "contextlib", "copy", "dataclasses", "datetime", "decimal"),
-        *("enum", "fractions", "functools", "io", "itertools", "math", "multiprocessing", "operator"),
-        *("pathlib", "pprint", "queue", "statistics", "string", "subprocess", "textwrap", "threading"),
-        *("time", "timeit", "types", "typing", "unittest"),
-    )
-)
 _TWO_WORDS = re.compile(r"[A-Z]+[a-z0-9]+[A-Z]\w*$|[a-z0-9]+_\w+$")
-_DISTRIBUTIONS = {"PIL": "pillow", "sklearn": "scikit-learn", "attr": "attrs"}
 
 
 def import_of(name: str, packages: Collection[str]) -> str | None:
@@ -43,7 +36,7 @@ def import_of(name: str, packages: Collection[str]) -> str | None:
 
 def _package_of(module: str) -> str:
     root = module.partition(".")[0]
-    return _STANDARD if root in _OF_PYTHON else _DISTRIBUTIONS.get(root, root)
+    return _STANDARD if root in sys.stdlib_module_names else DISTRIBUTIONS.get(root, root)
 
 
 @cache
