@@ -129,16 +129,26 @@ IGNORE_NEEDS = (
 )
 IgnoreNeeds = Annotated[list[NeedKind], Field(max_length=len(NeedKind))]
 MOST_FIELDS = 100
+ENVIRONMENT = (
+    "fields of the reporter's environment that were read wrongly or not at all, by the names that"
+    " `reports:read` answers, such as `os.name`, `python.version` or `package.numpy`; null takes a field away"
+)
+ENVIRONMENT_EXAMPLE = {"os.name": "Windows 11", "package.numpy": "2.4.0", "gpu.0.model": None}
 
 
-def _few_settings(settings: Any) -> Any:
-    """Refuse very many settings at once, as `Body` does."""
-    if isinstance(settings, dict) and len(settings) > MOST_FIELDS:
-        raise ValueError(f"a target has at most {MOST_FIELDS} settings")
-    return settings
+def _few(fields: Any) -> Any:
+    """Refuse very many fields at once, as `Body` does."""
+    if isinstance(fields, dict) and len(fields) > MOST_FIELDS:
+        raise ValueError(f"it has at most {MOST_FIELDS} fields")
+    return fields
 
 
-Settings = Annotated[dict[Words, Words | int | bool], BeforeValidator(_few_settings)]
+Settings = Annotated[dict[Words, Words | int | bool], BeforeValidator(_few)]
+EnvironmentFields = Annotated[dict[Words, Words | int | None], BeforeValidator(_few)]
+
+
+def _as_corrections(environment: EnvironmentFields) -> tuple[tuple[str, str], ...]:
+    return tuple((name, "" if value is None else str(value)) for name, value in environment.items())
 
 
 class Body(BaseModel):
@@ -234,8 +244,10 @@ class RunBody(RunRequestBody):
     )
     title: Words = ""
     source_url: Words | None = Field(default=None, examples=["https://github.com/pytorch/pytorch/issues/1"])
-
     ignore_needs: IgnoreNeeds = Field(default_factory=list, description=IGNORE_NEEDS, examples=[["file"]])
+    environment: EnvironmentFields = Field(
+        default_factory=dict, description=ENVIRONMENT, examples=[ENVIRONMENT_EXAMPLE]
+    )
     awaited: bool = Field(
         default=True,
         description="false: nobody waits for the result, so the run has a low priority and no preview",
@@ -260,6 +272,7 @@ class RunBody(RunRequestBody):
             source_url=self.source_url,
             awaited=self.awaited,
             ignore_needs=tuple(self.ignore_needs),
+            environment=_as_corrections(self.environment),
             idempotency_key=idempotency_key,
         )
 
@@ -290,6 +303,13 @@ class ReadBody(Body):
     claim: ClaimText | None = Field(default=None, description=CLAIM)
     title: Words = ""
     ignore_needs: IgnoreNeeds = Field(default_factory=list, description=IGNORE_NEEDS, examples=[["file"]])
+    environment: EnvironmentFields = Field(
+        default_factory=dict, description=ENVIRONMENT, examples=[ENVIRONMENT_EXAMPLE]
+    )
+
+    def corrections(self) -> tuple[tuple[str, str], ...]:
+        """The corrected fields of the environment with their values, empty for one that is taken away."""
+        return _as_corrections(self.environment)
 
 
 class ReadingBody(BaseModel):

@@ -16,6 +16,7 @@ from app.http.access import CanRead, CanSubmit, token_of
 from app.http.problems import BODY, LOCATION, problem_responses
 from app.http.state import SessionDep, SettingsDep
 from app.http.submitter import CanCorrect
+from app.intake.text.corrected_environment import with_corrected_environment
 from app.judging.judgement import Verdict
 from app.runs.lookup.answers import with_answer
 from app.runs.lookup.matrix import Matrix, matrix
@@ -49,6 +50,7 @@ def post_read(body: ReadBody, settings: SettingsDep, _may: CanRead) -> ReadingBo
         settings=settings,
         ignore_needs=body.ignore_needs,
     )
+    reading = with_corrected_environment(reading, body.corrections())
     verdict = Verdict.NEEDS_INFO if reading.ask else None
     return ReadingBody(report=report_part(reading), verdict=verdict, ask=list(reading.ask))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ from app.command.terminal.render import render
 from app.errors import InputError, SamehereError
 from app.intake.read import read
 from app.intake.reading import NeedKind, Reading
+from app.intake.text.corrected_environment import corrections_in, with_corrected_environment
 from app.runs.exchange.bundle import BundledReport, OriginVerdict, bundle_of
 from app.runs.rows.presets import known_presets
 from app.runs.run_object.document import RunDocument
@@ -49,6 +51,7 @@ class ReproduceOptions:
     claim: str | None = None
     claim_file: str | None = None
     ignore_needs: tuple[str, ...] = ()
+    environment: tuple[str, ...] = ()
     title: str = ""
     as_json: bool = False
     server: str | None = None
@@ -112,7 +115,20 @@ def _read(options: ReproduceOptions, settings: ServiceSettings) -> tuple[Reprodu
         limits=settings.read_limits,
         ignore_needs=tuple(map(NeedKind, options.ignore_needs)),
     )
-    return options, source, reading
+    return options, source, with_corrected_environment(reading, _corrections(options.environment))
+
+
+def _corrections(texts: Sequence[str]) -> list[tuple[str, str]]:
+    """The corrected fields of the environment. Raises InputError for a text without `=`."""
+    parts = [argument_text(text).partition("=") for text in texts]
+    wrong = next((name for name, sign, _ in parts if not sign), None)
+    if wrong is not None:
+        raise InputError(
+            "Write a field of the environment as NAME=VALUE, such as package.numpy=2.4.0.",
+            code="bad_environment",
+            field="environment",
+        )
+    return [(name.strip(), value) for name, _, value in parts]
 
 
 def _run(
@@ -214,6 +230,7 @@ def _write_local_bundle(
         title=argument_text(options.title),
         source_url=reading.source_url,
         ignore_needs=[NeedKind(kind) for kind in options.ignore_needs],
+        environment=corrections_in(reading),
     )
     verdict_here = OriginVerdict(verdict=run.document.verdict, summary=run.document.summary)
     bundle = bundle_of(run.facts, reading, run.jobs, submitted, origin=verdict_here)
@@ -240,5 +257,6 @@ def _submission(source: Source, reading: Reading, options: ReproduceOptions) -> 
         "exclude": list(request.exclude) or None,
         "title": reading.title or None,
         "ignore_needs": list(options.ignore_needs) or None,
+        "environment": dict(_corrections(options.environment)) or None,
     }
     return {key: value for key, value in body.items() if value is not None}

@@ -125,6 +125,8 @@ class Reading(BaseModel):
     # The evidence in the text. Readings that were stored before there were exhibits have none.
     exhibits: tuple[Exhibit, ...] = ()
     environment: Environment = Field(default_factory=dict)
+    # Fields of it that the submitter corrected, as they were read; an empty text for a field that was not.
+    environment_as_read: Environment = Field(default_factory=dict, exclude_if=lambda fields: not fields)
     ask: tuple[Ask, ...] = ()
     # Needs that were read, and that the submitter says are none.
     ignored_needs: tuple[Need, ...] = ()

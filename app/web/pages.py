@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from app.cache import SizedCache
 from app.clock import now
 from app.http.problems import Problem
+from app.intake.text.corrected_environment import field_words
 from app.judging.comparison.values import value_text
 from app.runs.estimates.wording import (
     BASIS,
@@ -86,6 +87,7 @@ def environment() -> Environment:
         "package_list": views.package_list,
         "repair_diff": repair_diff,
         "needs": needs_in_words,
+        "field": field_words,
         "removal": removal_words,
         "warning": warning_words,
         "written": value_text,

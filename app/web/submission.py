@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
 from pydantic import BaseModel, Field
 
 from app.bounded.calls import OverLimitError, call_within_limits
 from app.errors import InputError
 from app.intake.reading import NeedKind
+from app.intake.text.corrected_environment import MOST_CORRECTIONS
 from app.intake.text.thread import looks_like_report
 from app.intake.typed.claim_form import checked_json
 from app.runs.submission.submit import Submission
@@ -28,6 +31,8 @@ class SubmissionForm(BaseModel):
     # Fields of the reporter's environment and their values, in the same order.
     environment_name: list[str] = Field(default_factory=list)
     environment_value: list[str] = Field(default_factory=list)
+    # Each field as it was read, so that only the others are corrections.
+    environment_read: list[str] = Field(default_factory=list)
     # A button that gives one exhibit another stance: its id and the word.
     stance: str = ""
     # A button that runs one preset, whatever is chosen in the form.
@@ -44,8 +49,15 @@ class SubmissionForm(BaseModel):
 
     @property
     def environment(self) -> dict[str, str]:
-        """The fields of the reporter's environment, as the form has them."""
-        return dict(zip(self.environment_name, self.environment_value, strict=False))
+        """The fields of the reporter's environment that somebody corrected or added."""
+        return {name: value for name, value, as_read in self.fields if value.strip() != as_read}
+
+    @property
+    def fields(self) -> list[tuple[str, str, str]]:
+        """Each field of the reporter's environment: its name, its value, and what was read of it."""
+        lists = (self.environment_name, self.environment_value, self.environment_read)
+        rows = zip_longest(*(each[:MOST_CORRECTIONS] for each in lists), fillvalue="")
+        return [(name, value, as_read) for name, value, as_read in rows if name]
 
 
 def _is_report(text: str) -> bool:

@@ -229,6 +229,14 @@ def test_with_its_trace_the_whole_service_says_why(
     assert [job["target"]["device"] for job in traced] == traced_on
     assert all(job["trace"] for job in traced)
     assert (run["cause"], run["defect"]) == (cause, defect)
+    # A wrong kernel that the script itself put in says nothing about torch.
+    assert run["cause_source"] == ("aten::cos" if name == "wrong_kernel.device" else "")
+    if cause == "unexplained":
+        assert run["answer"]["owner"] == "script"
+        assert run["answer"]["whose"].startswith("The script's own.")
+        assert "not torch's own" in run["answer"]["whose"]
+        page = web.client.get(f"/runs/{run['id']}").text
+        assert 'class="verdict part"' in page
     if name == "report_001.cpu-isa":
         found = {
             place(job["target"]): job["verdict"]

@@ -50,7 +50,7 @@ def sent(page: Page) -> dict[str, str | list[str]]:
         if one.attributes.get("type") in {"radio", "checkbox"} and "checked" not in one.attributes:
             continue
         value = one.text.removeprefix("\n") if one.tag == "textarea" else one.attributes.get("value", "")
-        if name in {"environment_name", "environment_value", "ignore_needs"}:
+        if name in {"environment_name", "environment_value", "environment_read", "ignore_needs"}:
             fields.setdefault(name, [])
             fields[name] += [value]  # type: ignore[operator]
         else:
@@ -66,7 +66,7 @@ def test_it_shows_what_was_read_and_offers_two_answers(web: Web) -> None:
     assert "this should happen instead: total 5" in " ".join(page.text.split())
     assert [one.text for one in page.all("button", name="answer")] == ["Quick answer", "Which versions?"]
     values = [one.attributes["value"] for one in page.all("input", name="environment_value")]
-    assert values == ["Windows 11", "2.3"]
+    assert values == ["Windows 11", "2.3", ""]
     [need] = page.all("input", name="ignore_needs")
     assert need.attributes["value"] == "package"
 
@@ -91,7 +91,7 @@ def test_everything_that_was_read_wrongly_is_corrected_before_it_runs(web: Web) 
     page = read(web, **fields)
     assert [mark.attributes["class"] for mark in page.all("mark")] == ["seen", "seen"]
     values = [one.attributes["value"] for one in page.all("input", name="environment_value")]
-    assert values == ["Windows 10", ""]
+    assert values == ["Windows 10", "", ""]
     [need] = page.all("input", name="ignore_needs")
     assert "checked" in need.attributes
     run = web.client.post("/", data={**sent(page), "answer": "quick"}).headers["location"]
@@ -99,6 +99,34 @@ def test_everything_that_was_read_wrongly_is_corrected_before_it_runs(web: Web) 
     assert [check.role for check in report.claim.checks] == ["bug", "bug"]
     assert report.environment == {"os.name": "Windows 10"}
     assert [need.kind for need in report.ignored_needs] == ["package"]
+
+
+def test_a_field_that_was_not_read_is_added_and_one_of_another_text_is_forgotten(web: Web) -> None:
+    web.stage.node("n")
+    fields = sent(read(web))
+    assert fields["environment_name"] == ["os.name", "package.numpy", ""]
+    fields |= {
+        "environment_name": ["os.name", "package.numpy", "gpu.0.model"],
+        "environment_value": ["Windows 11", "2.4.1", "NVIDIA H100"],
+    }
+    page = read(web, **fields)
+    values = {
+        name.attributes["value"]: value.attributes["value"]
+        for name, value in zip(
+            page.all("input", name="environment_name"),
+            page.all("input", name="environment_value"),
+            strict=False,
+        )
+    }
+    assert values == {"gpu.0.model": "NVIDIA H100", "os.name": "Windows 11", "package.numpy": "2.4.1"}
+    assert "in the text: 2.3" in page.text
+    # Another text says nothing of Windows: only what somebody wrote stays.
+    other = {**sent(page), "text": REPORT.replace(" on Windows 11", "")}
+    run = web.client.post("/", data={**other, "answer": "quick"}).headers["location"]
+    report = web.stage.run(run.removeprefix("/runs/")).report
+    assert report.environment == {"gpu.0.model": "NVIDIA H100", "package.numpy": "2.4.1"}
+    shown = web.client.get(f"/reports/{report.id}").text
+    assert "The submitter corrected the environment" in shown
 
 
 def test_words_in_place_of_what_was_read(web: Web) -> None:

@@ -75,6 +75,14 @@ IgnoreNeeds = Annotated[
     list[NeedName] | None,
     typer.Option(help="Run it anyway: a kind of need that was read wrongly; repeat it for more of them."),
 ]
+EnvironmentFields = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=VALUE",
+        help="A field of the reporter's environment that was read wrongly, such as package.numpy=2.4.0;"
+        " without a value it is taken away; repeat it for more of them.",
+    ),
+]
 ClaimFile = Annotated[
     str | None,
     typer.Option(

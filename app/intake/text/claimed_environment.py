@@ -194,7 +194,7 @@ def _in_captured_form(fields: Environment) -> Environment:
     """The fields that need another spelling to compare with a captured environment."""
     changes: Environment = {}
     cudnn, libc, system = (fields.get(name) for name in ("cudnn.version", "os.libc", "os.name"))
-    if isinstance(cudnn, str) and (number := _cudnn_number(cudnn)) is not None:
+    if isinstance(cudnn, str) and (number := cudnn_number(cudnn)) is not None:
         changes["cudnn.version"] = number
     if isinstance(libc, str):
         changes["os.libc"] = libc.replace("glibc-", "glibc ")
@@ -203,7 +203,7 @@ def _in_captured_form(fields: Environment) -> Environment:
     return changes
 
 
-def _cudnn_number(version: str) -> int | None:
+def cudnn_number(version: str) -> int | None:
     """The number that cuDNN itself gives: 8902 for `8.9.2`, and two more digits since 9."""
     if version.isdigit():
         return int(version) if len(version) >= 4 else None

@@ -22,6 +22,7 @@ from app.judging.cause.explanations import (
     signs_or_order,
     switched_to_reduced,
 )
+from app.judging.cause.own_kernels import own_kernel_of
 from app.judging.cause.random_draws import compares_draws_of_devices, draws_on_device
 from app.judging.cause.removals import Removal, removal_of
 from app.judging.cause.trace_verdict import cause_by_trace
@@ -71,7 +72,12 @@ _VALUE_KINDS = {CheckKind.OUTPUT, CheckKind.VALUE, CheckKind.DIFFERS, CheckKind.
 
 
 def sentence(cause: str | None, source: str = "") -> str:
-    """The sentence for a cause; empty without a cause. `source` is the source of variation, if known."""
+    """The sentence for a cause; empty without a cause. `source` is that of its finding."""
+    if cause == "unexplained" and source:
+        return (
+            f"{_SENTENCES[cause]} It is an implementation that the script registers for {source}, not torch's"
+            " own."
+        )
     if cause == "unseeded" and source:
         return f"Repeats differ, but agree if {source} has a seed."
     return _SENTENCES.get(cause or "", "")
@@ -81,9 +87,9 @@ def sentence(cause: str | None, source: str = "") -> str:
 class CauseFinding:
     """The cause of what was seen, and whether it is a defect.
 
-    `cause` is None if there is nothing to explain. `source` names the source of variation, and `test` is the
-    label of the target that showed the cause, both empty if there is none. `missing` says what is missing to
-    decide whether it is a defect.
+    `cause` is None if there is nothing to explain. `source` names the source of variation, or the operation
+    whose wrong kernel is the script's own, and `test` is the label of the target that showed the cause, both
+    empty if there is none. `missing` says what is missing to decide whether it is a defect.
     """
 
     cause: str | None = None
@@ -119,7 +125,7 @@ def _findings(
             yield from _removal_in(script, cell, cells)
         if script is not None:
             yield from _findings_of_repeats(script, cell, cells, about_repeats=about_repeats)
-        yield from _finding_of(_cause_by_trace(claim, cell, cells))
+        yield from _finding_by_trace(claim, script, cell, cells)
 
 
 def _finding(cause: str, *, source: str = "", test: str = "", **how: bool) -> CauseFinding:
@@ -235,20 +241,27 @@ def _shrinks_without_tf32(
     return with_it is not None and without is not None and without * _SHRINKS <= with_it
 
 
-def _cause_by_trace(claim: Claim, cell: JudgedCell, cells: Sequence[JudgedCell]) -> str | None:
+def _finding_by_trace(
+    claim: Claim, script: Script | None, cell: JudgedCell, cells: Sequence[JudgedCell]
+) -> Iterator[CauseFinding]:
     """The cause by traces of the same target.
 
     None if tracing changed the verdict, or if the traces of several attempts give different causes.
     """
     traced = _twin(cell, cells, trace="on")
     if traced is None or "trace" in cell.target.settings or not _shows_the_same(traced, cell):
-        return None
+        return
     drifts = any(check.kind is CheckKind.DIFFERS and check.sides for check in claim.checks)
     if cell.verdict not in DEVIATIONS and not (cell.verdict is Verdict.OBSERVED and drifts):
-        return None
+        return
     traces = [result.observation.trace for result in traced.results if result.observation.trace is not None]
     causes = {cause_by_trace(trace) for trace in traces}
-    return causes.pop() if len(causes) == 1 else None
+    cause = causes.pop() if len(causes) == 1 else None
+    if cause is None:
+        return
+    source = "" if script is None else script.script
+    own = {own_kernel_of(trace, source) for trace in traces} if cause == "unexplained" else set()
+    yield _finding(cause, source=own.pop() if len(own) == 1 else "")
 
 
 def _shows_the_same(traced: JudgedCell, cell: JudgedCell) -> bool:

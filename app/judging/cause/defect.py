@@ -9,6 +9,7 @@ NOT_ANALYSED = "not_analysed"
 # In this order: if several causes are shown, the first one explains.
 _TABLE = {
     "uninitialised_memory": Defect.YES,
+    # Also of a kernel that the script itself registers: it is a defect, and `own_kernels` says whose.
     "unexplained": Defect.YES,
     "compiler_frontend": Defect.YES,
     "decomposition": Defect.YES,

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, FailFast, Field
 
 from app.ids import PATTERN
 from app.intake.reading import NeedKind, Reading
+from app.intake.text.corrected_environment import MOST_CORRECTIONS
 from app.judging.comparison.environments import environment_digest
 from app.runs.run_object.facts import AttemptFacts, JobFacts, RunFacts
 from app.runs.run_object.storable import json_digest, split_result, to_storable
@@ -57,6 +58,9 @@ class BundledReport(_Part):
     ignore_needs: Annotated[list[NeedKind], Field(max_length=20, exclude_if=lambda kinds: not kinds)] = Field(
         default_factory=list
     )
+    environment: Annotated[
+        dict[str, str], Field(max_length=MOST_CORRECTIONS, exclude_if=lambda fields: not fields)
+    ] = Field(default_factory=dict)
 
 
 class MadeBy(_Part):

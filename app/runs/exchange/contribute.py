@@ -12,6 +12,7 @@ from app.clock import now
 from app.errors import ConflictError, InputError
 from app.ids import new_id
 from app.intake.reading import Reading
+from app.intake.text.corrected_environment import corrections_in, with_corrected_environment
 from app.runs.exchange.bundle import (
     Bundle,
     BundledReport,
@@ -74,18 +75,20 @@ def _bundle_of(session: Session, run: RunRow) -> dict[str, Any]:
     report = report_of_run(session, run)
     attempts = queries.attempts_of_run(session, run.id)
     facts = job_facts(queries.jobs_of_run(session, run.id), attempts, results_by_attempt(session, attempts))
+    reading = reading_of(session, report)
     submitted = BundledReport(
         form=report.form,
         text=report.text,
         claim=report.claim_text,
         title=report.title[:TITLE_CHARACTERS],
         source_url=report.source_url,
-        ignore_needs=sorted({need.kind for need in reading_of(session, report).ignored_needs}),
+        ignore_needs=sorted({need.kind for need in reading.ignored_needs}),
+        environment=corrections_in(reading),
     )
     own_verdict = OriginVerdict(verdict=run.verdict, summary=run.summary)
     return bundle_of(
         run_facts(run, report),
-        reading_of(session, report),
+        reading,
         facts,
         submitted,
         origin=own_verdict,
@@ -139,6 +142,7 @@ def contribute(
         settings=settings,
         ignore_needs=submitted.ignore_needs,
     )
+    own_reading = with_corrected_environment(own_reading, list(submitted.environment.items()))
     stored_run = queries.run_with_evidence(session, digest) or _own_run(session, bundle, digest)
     if stored_run is not None:
         _note_signer(stored_run, bundle, signer, settings=settings)

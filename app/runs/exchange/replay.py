@@ -15,6 +15,7 @@ from pathlib import Path
 from sqlalchemy.orm import Session
 
 from app.intake.read import read
+from app.intake.text.corrected_environment import with_corrected_environment
 from app.limits import NO_READ_LIMITS
 from app.runs.exchange.bundle import Bundle, BundledAttempt
 from app.runs.exchange.bundle_rows import check_scripts, find_report, store_jobs, store_submitted
@@ -115,6 +116,7 @@ def _report(session: Session, bundle: Bundle) -> ReportRow:
         limits=NO_READ_LIMITS,
         ignore_needs=submitted.ignore_needs,
     )
+    reading = with_corrected_environment(reading, list(submitted.environment.items()))
     report = find_report(session, bundle, reading)
     check_scripts(bundle, reading if report is None else reading_of(session, report))
     if report is not None:

@@ -181,6 +181,7 @@ def report_part(
         claim_source=reading.claim_source,
         exhibits=list(map(exhibit_part, reading.exhibits)) if with_exhibits else None,
         environment=reading.environment,
+        environment_as_read=reading.environment_as_read,
         ignored_needs=list(reading.ignored_needs),
         model=_model_part(reading, with_answer=with_exhibits),
         probe=reading.probe,

@@ -73,7 +73,8 @@ class ReportPart(Part):
     # The evidence in the text. The run object leaves it out: the report has it.
     exhibits: list[ExhibitPart] | None = Field(default=None, exclude_if=lambda exhibits: exhibits is None)
     environment: Environment = Field(default_factory=dict)
-    # Needs that were read, and that the submitter says are none. Present only if there are any.
+    # Fields that the submitter corrected, as they were read; and needs that they say are none. Only if any.
+    environment_as_read: Environment = Field(default_factory=dict, exclude_if=lambda fields: not fields)
     ignored_needs: list[Need] = Field(default_factory=list, exclude_if=lambda needs: not needs)
     # A model's answer about the report, if one was asked. The run object has no text of it.
     model: ModelPart | None = Field(default=None, exclude_if=lambda model: model is None)

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from app.errors import ConflictError, InputError
 from app.ids import new_id
 from app.intake.reading import NeedKind, Reading
-from app.intake.text.corrected_environment import corrected_environment
+from app.intake.text.corrected_environment import with_corrected_environment
 from app.runs.estimates.plan_document import plan_document
 from app.runs.estimates.waiting import with_estimate
 from app.runs.rows.nodes import fleet as known_fleet
@@ -45,7 +45,7 @@ class Submission(RunRequest):
     idempotency_key: str | None = None
     # Kinds of needs that were read wrongly, as the submitter says.
     ignore_needs: tuple[NeedKind, ...] = ()
-    # Fields of the reporter's environment that were read wrongly, with their values.
+    # Fields of the reporter's environment that were read wrongly or not at all, with their values.
     environment: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -175,8 +175,7 @@ def read_submission(submission: Submission, *, settings: ServiceSettings) -> Rea
         settings=settings,
         ignore_needs=submission.ignore_needs,
     )
-    environment = corrected_environment(reading.environment, submission.environment)
-    return reading.model_copy(update={"environment": environment})
+    return with_corrected_environment(reading, submission.environment)
 
 
 def planned_run(

@@ -95,7 +95,7 @@ def _page(
         presets=known_presets(settings).values(),
         known=[] if script is None else lazily(known_reports, session, script.digest, script.script),
         **submission_values(
-            form.text.replace("\r\n", "\n"), seen, is_script=is_script, given_fields=form.environment
+            form.text.replace("\r\n", "\n"), seen, is_script=is_script, given_fields=form.fields
         ),
     )
 

@@ -163,7 +163,9 @@ def _whose(run: RunDocument, flip: Flip | None) -> tuple[Owner, str]:
     """To whom it belongs, and the sentence for it."""
     removal = run.removal or (None if flip is None else flip.removal)
     cause = sentence(run.cause, run.cause_source)
-    if run.defect is Defect.YES:
+    if run.cause == "unexplained" and run.cause_source:
+        owner, words = Owner.SCRIPT, f"The script's own. {cause}"
+    elif run.defect is Defect.YES:
         owner, words = Owner.DEFECT, f"A defect. {cause}"
     elif not run.seen or (flip is not None and flip.kind is ChangeKind.FIXED):
         owner, words = Owner.NOBODY, _unseen_words(_verdict(run), flip)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from app.intake.text.corrected_environment import FIELDS, PACKAGE, field_words
 from app.runs.run_object.document import ReportPart
 from app.runs.submission.preview import Preview
+from app.targets.packages import packages_among
 from app.web.parts import lazily
 from app.web.views.exhibits import marked_posts
 from app.web.views.reports import claim_json
@@ -15,6 +17,18 @@ from app.web.views.reports import claim_json
 # The two answers that everyone can choose: the preset, and the words on its button.
 ANSWERS: Mapping[str, str] = {"quick": "Quick answer", "version": "Which versions?"}
 MOST_FIELDS = 60
+# The version of torch has a field of its own.
+_OF_TORCH = frozenset({"torch"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedField:
+    """A field of the reporter's environment: its value now, and what was read; empty if there is none."""
+
+    name: str
+    words: str
+    value: str
+    as_read: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,11 +41,11 @@ class NeedRow:
 
 
 def submission_values(
-    text: str, seen: Preview | None, *, is_script: bool, given_fields: Mapping[str, str]
+    text: str, seen: Preview | None, *, is_script: bool, given_fields: Sequence[tuple[str, str, str]]
 ) -> dict[str, Any]:
     """The reading and the plans for the template; nothing of them if the text can't be read.
 
-    `given_fields` is the environment as the form had it.
+    `given_fields` are the fields of the environment as the form had them: name, value, and what was read.
     """
     if seen is None:
         unread: dict[str, Any] = {
@@ -42,7 +56,11 @@ def submission_values(
             "needs": (),
             "claim_json": "",
         }
-        return {**unread, "stated": given_fields, "answers": ANSWERS}
+        given = [
+            StatedField(name=name, words=field_words(name), value=value, as_read=as_read)
+            for name, value, as_read in given_fields
+        ]
+        return {**unread, "stated": given, "addable": {}, "answers": ANSWERS}
     form = "script" if is_script else "report"
     return {
         "read": seen.report,
@@ -50,7 +68,8 @@ def submission_values(
         "choices": seen.choices,
         "posts": lazily(marked_posts, text, seen.report.exhibits, form=form),
         "needs": _need_rows(seen.report),
-        "stated": _stated_fields(seen.report, given_fields),
+        "stated": (stated := _stated_fields(seen.report)),
+        "addable": _addable_fields(seen.report, {field.name for field in stated}),
         "claim_json": claim_json(seen.report.claim),
         "answers": ANSWERS,
     }
@@ -71,8 +90,22 @@ def _need_rows(report: ReportPart) -> list[NeedRow]:
     ]
 
 
-def _stated_fields(report: ReportPart, given: Mapping[str, str]) -> dict[str, str]:
-    """The environment as it stands now. A field that was taken away stays in sight, with an empty value."""
-    read = {name: str(value) for name, value in list(report.environment.items())[:MOST_FIELDS]}
-    gone = {name: "" for name in list(given)[:MOST_FIELDS] if name not in report.environment}
-    return dict(sorted({**gone, **read}.items()))
+def _stated_fields(report: ReportPart) -> list[StatedField]:
+    """The environment as it is now. A field that was taken away stays in sight, with an empty value."""
+    as_read = {**report.environment, **report.environment_as_read}
+    return [
+        StatedField(
+            name=name,
+            words=field_words(name),
+            value=str(report.environment.get(name, "")),
+            as_read=str(as_read[name]),
+        )
+        for name in sorted(as_read)[:MOST_FIELDS]
+    ]
+
+
+def _addable_fields(report: ReportPart, stated: Collection[str]) -> dict[str, str]:
+    """The fields that were not read and can be added, with their words: first the packages of the scripts."""
+    packages = sorted({name for script in report.scripts for name in packages_among(script.needs)})
+    fields = {**{f"{PACKAGE}{name}": name for name in packages if name not in _OF_TORCH}, **FIELDS}
+    return {name: words for name, words in fields.items() if name not in stated}
