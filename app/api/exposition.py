@@ -72,6 +72,7 @@ class _Service(Collector):
         yield from _histograms(figures)
         yield from _states(figures)
         yield from _nodes(figures)
+        yield from _cards(figures)
 
 
 def _gauge(name: str, words: str, value: float) -> Metric:
@@ -144,6 +145,37 @@ def _nodes(figures: Snapshot) -> Iterator[Metric]:
             for state in CardState:
                 cards.add_metric([node.name, str(card.index), state], card.state is state)
     yield from (up, draining, quarantined, slots, busy, level, cards)
+
+
+def _cards(figures: Snapshot) -> Iterator[Metric]:
+    """The work of the cards in the last hour and day. A figure that rests on nothing is left out."""
+    labels = ["node", "window"]
+    rate = GaugeMetricFamily(
+        PREFIX + "card_attempts_per_minute", "Attempts a minute and card.", labels=labels
+    )
+    first = GaugeMetricFamily(
+        PREFIX + "card_first_answer_seconds",
+        "Median time from the submission of a run to its first counted attempt on a card.",
+        labels=labels,
+    )
+    price = GaugeMetricFamily(
+        PREFIX + "card_seconds_per_verdict", "Time of cards for one verdict of a cell.", labels=labels
+    )
+    taken = GaugeMetricFamily(
+        PREFIX + "card_taken_ratio",
+        "Share of the time in which an attempt had the card.",
+        labels=["node", "card", "window"],
+    )
+    for node in figures.nodes:
+        for window in node.card_figures:
+            rate.add_metric([node.name, window.window], window.attempts_per_minute_and_card)
+            if window.first_answer_seconds is not None:
+                first.add_metric([node.name, window.window], window.first_answer_seconds)
+            if window.card_seconds_per_verdict is not None:
+                price.add_metric([node.name, window.window], window.card_seconds_per_verdict)
+            for card in window.cards:
+                taken.add_metric([node.name, str(card.index), window.window], card.taken_share)
+    yield from (rate, first, price, taken)
 
 
 def service_metrics(figures: Snapshot | None, *, canary_passed: bool) -> bytes:

@@ -9,7 +9,7 @@ from app.http.access import CanRead
 from app.http.checked_route import CheckedRoute
 from app.http.problems import problem_responses
 from app.http.state import BrokerDep, SessionDep, SettingsDep
-from app.runs.rows.nodes import NodeSummary, list_nodes
+from app.runs.rows.nodes import NodeSummary, list_nodes, list_nodes_and_figures
 from app.runs.rows.presets import known_presets
 
 router = APIRouter(tags=["fleet"], route_class=CheckedRoute)
@@ -24,7 +24,7 @@ def get_presets(settings: SettingsDep, _may: CanRead) -> PageBody[PresetBody]:
 @router.get("/nodes", operation_id="list_nodes", responses=problem_responses(401))
 def get_nodes(session: SessionDep, broker: BrokerDep, _may: CanRead) -> PageBody[NodeSummary]:
     """The nodes, which are the machines that run scripts."""
-    return PageBody(items=list_nodes(session, broker))
+    return PageBody(items=list_nodes_and_figures(session, broker))
 
 
 @router.get("/toolchains", operation_id="list_toolchains", responses=problem_responses(401))

@@ -38,7 +38,7 @@ from app.web.text.direction import source_code
 from app.web.views import exhibits
 from app.web.views import runs as views
 from app.web.views.copies.bisection_words import bisected_words
-from app.web.views.grouped_rows import flip_counts, plan_rows, stretches
+from app.web.views.grouped_rows import card_figures_words, flip_counts, plan_rows, stretches
 from app.web.views.matrices import missing_cell, rerun_choices, run_to_add_to
 
 # True while a demo instance answers. Its history was recorded elsewhere, and every page says so.
@@ -84,6 +84,7 @@ def environment() -> Environment:
         "mark_differences": text_budget.mark_differences,
         "look": labels.look,
         "card_groups": views.card_groups,
+        "card_figures": card_figures_words,
         "package_list": views.package_list,
         "repair_diff": repair_diff,
         "needs": needs_in_words,

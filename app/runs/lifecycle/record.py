@@ -224,6 +224,7 @@ def _store_result(session: Session, attempt: AttemptRow, message: Result) -> Non
     attempt.outcome = message.outcome
     attempt.environment_digest = digest
     attempt.cards = rests_on(message.node, observation) or None
+    attempt.card_seconds = observation.card_seconds
     attempt.instance = message.instance
     attempt.recorded_at = moment
     attempt.lease_until = None

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from app.clock import now
 from app.errors import UnavailableError
-from app.runs.rows.nodes import NodeSummary, list_nodes
+from app.runs.rows.nodes import NodeSummary, list_nodes_and_figures
 from app.states import AttemptState, RunState
 from app.storage.broker import Broker
 from app.storage.queries import figures
@@ -45,7 +45,7 @@ def snapshot(session: Session, broker: Broker) -> Snapshot:
     by_state = dict.fromkeys(get_args(AttemptState), 0) | figures.attempts_by_state(session)
     runs = dict.fromkeys(get_args(RunState), 0) | figures.runs_by_state(session)
     oldest = figures.oldest_queued(session)
-    nodes = list_nodes(session, broker)
+    nodes = list_nodes_and_figures(session, broker)
     try:
         backlog, silences = broker.recorder_backlog(), broker.silences()
     except UnavailableError:

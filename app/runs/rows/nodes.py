@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from app.clock import now
 from app.errors import UnavailableError
+from app.runs.figures.cards import CardFigures, NodeCards, card_figures, read_card_history
 from app.runs.rows.quarantined_parts import current_quarantines, offers
 from app.settings import ServiceSettings
 from app.storage.broker import Broker
@@ -58,6 +59,9 @@ class NodeSummary(BaseModel):
     toolchains: list[PublicToolchain]
     hello_at: datetime
     quarantined: bool = Field(default=False, description="quarantined by a maintainer: it gets no new work")
+    card_figures: list[CardFigures] = Field(
+        default=[], description="what its cards did in the last hour and day; empty without cards"
+    )
 
 
 def list_nodes(session: Session, broker: Broker) -> list[NodeSummary]:
@@ -78,6 +82,28 @@ def list_nodes(session: Session, broker: Broker) -> list[NodeSummary]:
             quarantined=row.name in quarantined_nodes,
         )
         for row, hello in with_hellos(rows)
+    ]
+
+
+def list_nodes_and_figures(session: Session, broker: Broker) -> list[NodeSummary]:
+    """All nodes ever seen, by name, with what their cards did in the last hour and day."""
+    summaries = list_nodes(session, broker)
+    if not any(summary.gpus for summary in summaries):
+        return summaries
+    known_since = {row.name: row.created_at for row in queries.all_nodes(session)}
+    moment = now()
+    figures = card_figures(
+        {
+            summary.name: NodeCards(
+                indexes=[gpu.index for gpu in summary.gpus], known_since=known_since[summary.name]
+            )
+            for summary in summaries
+        },
+        read_card_history(session, moment=moment),
+        moment=moment,
+    )
+    return [
+        summary.model_copy(update={"card_figures": figures.get(summary.name, [])}) for summary in summaries
     ]
 
 

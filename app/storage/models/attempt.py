@@ -27,6 +27,7 @@ class AttemptRow(Base):
             "recorded_at",
             postgresql_where=text("state = 'recorded' AND counted"),
         ),
+        Index("ix_attempt_on_cards", "recorded_at", postgresql_where=text("card_seconds > 0")),
         Index("ix_attempt_held", "node", postgresql_where=text("state IN ('leased', 'running')")),
     )
 
@@ -55,5 +56,8 @@ class AttemptRow(Base):
     environment_digest: Mapped[str | None] = mapped_column(ForeignKey("environment.digest"))
     # The cards that the attempt ran on, each with the check of its health (`app.runs.lifecycle.doubt`).
     cards: Mapped[list[str] | None]
+    # How long it had its cards, for all of them together. NULL without cards, on rows older than this column,
+    # and for contributed attempts.
+    card_seconds: Mapped[float | None]
     # The Result without its environment, which has a row of its own.
     result: Mapped[dict[str, Any] | None]

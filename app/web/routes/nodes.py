@@ -11,7 +11,7 @@ from app.http.access import CanRead, ViewerDep
 from app.http.checked_route import CheckedRoute
 from app.http.state import BrokerDep, SessionDep
 from app.runs.maintenance.quarantine import active_quarantines
-from app.runs.rows.nodes import list_nodes
+from app.runs.rows.nodes import list_nodes_and_figures
 from app.web.pages import page
 from app.web.parts import lazily
 from app.web.views.grouped_rows import toolchain_rows
@@ -28,7 +28,7 @@ def get_nodes(
     start: Annotated[int, Query(alias="from", ge=0, le=10_000)] = 0,
 ) -> Response:
     """The machines that run scripts."""
-    nodes = list_nodes(session, broker)
+    nodes = list_nodes_and_figures(session, broker)
     return page(
         "nodes.html",
         nodes=nodes,

@@ -1,4 +1,7 @@
-"""Groups equal rows: cells of a plan, toolchains of a fleet, points of a bisection, verdicts that change."""
+"""Groups equal rows: cells of a plan, toolchains of nodes, points of a bisection, changed verdicts.
+
+It also has the words for the work of the cards of a node.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from app.clock import now
 from app.judging.judgement import Verdict
-from app.runs.estimates.wording import how_long
+from app.runs.estimates.wording import duration, how_long
+from app.runs.figures.cards import WINDOWS, CardFigures
 from app.runs.maintenance.rejudge import JobFlip
 from app.runs.rows.nodes import NodeSummary, PublicToolchain
 from app.runs.run_object.bisection_document import PointPart
@@ -83,3 +88,24 @@ def stretches(points: Sequence[PointPart]) -> list[list[PointPart]]:
 def flip_counts(jobs: Iterable[JobFlip]) -> list[tuple[tuple[Verdict | None, Verdict | None], int]]:
     """Pairs of an old and a new verdict, with the number of cells that change from one to the other."""
     return list(Counter((job.before, job.after) for job in jobs).items())
+
+
+def card_figures_words(figures: CardFigures) -> str:
+    """The work of the cards of a node in a window, as a sentence."""
+    is_whole = now() - figures.since > 0.99 * WINDOWS[figures.window]
+    when = f"Last {figures.window}" if is_whole else f"Since {figures.since:%-d %b, %H:%M} UTC"
+    if not figures.attempts:
+        return f"{when}: no attempt had a card."
+    parts = [f"{figures.attempts_per_minute_and_card:.3g} attempts a minute and card"]
+    if figures.first_answer_seconds is not None:
+        parts.append(
+            f"the first answer after {duration(figures.first_answer_seconds)} "
+            f"(median of {figures.first_answers})"
+        )
+    if figures.card_seconds_per_verdict is not None:
+        parts.append(f"{figures.card_seconds_per_verdict:.3g} s of a card for each verdict")
+    shares = ", ".join(
+        f"card {card.index} {100 * card.taken_share:.0f} % of the time" for card in figures.cards
+    )
+    parts.append(f"attempts had {shares}")
+    return f"{when}: {'; '.join(parts)}."
