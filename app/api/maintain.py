@@ -18,11 +18,13 @@ from app.http.checked_route import CheckedRoute
 from app.http.problems import BODY, problem_responses
 from app.http.state import SessionDep, SettingsDep
 from app.judging.judgement import Verdict
+from app.runs.lookup.answers import with_answer
 from app.runs.lookup.reports import ReportDetails, reply_of, report_details
 from app.runs.lookup.runs import run_document
 from app.runs.maintenance import overrule, quarantine, rejudge, triage, withdraw
 from app.runs.rows.acts import REASON_CHARACTERS, list_acts
 from app.runs.rows.page import MOST_ITEMS
+from app.runs.run_object.answer.part import AnswerPart
 from app.runs.run_object.maintainer_acts import Act
 from app.states import Disposition, QuarantineKind, SubjectKind
 
@@ -196,7 +198,8 @@ def post_close(report_id: str, body: CloseBody, session: SessionDep, token: CanM
 )
 def get_reply(report_id: str, request: Request, session: SessionDep, _may: CanRead) -> Reply:
     """The reply to the reporter, in Markdown. 404 if the report was not closed with a disposition."""
-    text = reply_of(report_details(session, report_id), base=str(request.base_url).rstrip("/"))
+    report = with_answer(session, report_details(session, report_id))
+    text = reply_of(report, report.answer or AnswerPart(), base=str(request.base_url).rstrip("/"))
     if text is None:
         raise NotFoundError("No maintainer has closed this report with a disposition.")
     return Reply(markdown=text)

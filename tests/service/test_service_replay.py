@@ -91,6 +91,10 @@ def test_the_whole_history_shows_what_was_recorded(stage: Stage) -> None:
             ChangeKind.REGRESSED,
             ChangeKind.FIXED,
         }
+        titles = {report.title for report in list_reports(session, limit=100).items}
+        # Names of files are no titles for people.
+        assert "wrong kernel" not in titles
+        assert "`torch.cos` has the wrong sign in the last element" in titles
         verdicts = {
             report.title: report.latest and report.latest.verdict
             for report in list_reports(session, limit=100).items

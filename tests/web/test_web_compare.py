@@ -4,6 +4,7 @@ two attempts leads to it.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -96,7 +97,7 @@ def test_every_page_with_two_attempts_leads_there(web: Web) -> None:
     links = {link.attributes["href"] for link in run.all("a")}
     assert f"/compare?baseline={ids[0]}&candidate={ids[1]}" in links
     attempt = Page(web.client.get(f"/attempts/{ids[1]}").text)
-    assert attempt.one("input", name="candidate").attributes["value"] == ids[1]
+    assert attempt.all("a", href=f"/compare?candidate={ids[1]}")
     assert "torch.float32" in attempt.text
     assert "[1.0, 2.000000238418579, 3.0]" in attempt.text
 
@@ -124,9 +125,11 @@ def test_it_is_read_in_any_light_and_width(web: Web, browser: Browser, scheme: A
     size = {"width": width, "height": 800}
     with opened(browser, web.url, color_scheme=scheme, viewport=size, java_script_enabled=False) as page:
         page.goto("/compare")
-        page.get_by_label("Baseline").fill(ids[0])
-        page.get_by_label("Candidate").fill(ids[1])
-        page.get_by_role("button", name="Compare").click()
+        page.locator("ul.choose a").first.click()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.get_by_label("First result").select_option(ids[0])
+        page.get_by_label("Second result").select_option(ids[1])
+        page.get_by_role("button", name="Compare").first.click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Two attempts side by side")
         expect(page.locator("mark").first).to_have_text("warning: slow")
     with opened(browser, web.url, color_scheme=scheme, viewport=size) as page:
@@ -134,6 +137,36 @@ def test_it_is_read_in_any_light_and_width(web: Web, browser: Browser, scheme: A
         page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert page.evaluate(FAINT) == []
+
+
+def test_both_are_chosen_from_lists(web: Web) -> None:
+    run_id, ids = play(web.stage, HERE, THERE)
+    report = web.stage.run(run_id).report.id
+    first = Page(web.client.get("/compare").text)
+    [link] = [one for one in first.all("a") if one.attributes["href"] == f"/compare?report={report}"]
+    assert list(faults(web.client.get(link.attributes["href"]).text)) == []
+    second = Page(web.client.get(link.attributes["href"]).text)
+    options = second.all("option")
+    assert {one.attributes["value"] for one in options} == set(ids)
+    assert options[0].text == f"cpu, cpu 0: observed, {datetime.now(UTC):%-d %b %Y}"
+    chosen = [one.attributes["value"] for one in options if "selected" in one.attributes]
+    assert sorted(chosen) == sorted(ids)
+    # From the page of an attempt, that one stands as the second.
+    other = Page(web.client.get(f"/compare?candidate={ids[0]}").text)
+    chosen = [one.attributes["value"] for one in other.all("option") if "selected" in one.attributes]
+    assert chosen == [ids[1], ids[0]]
+    assert Page(web.client.get("/compare?q=nothing+has+this").text).text.count("No report matches.") == 1
+    assert web.client.get("/compare?q=nosuchfield%3A7").status_code == 422
+    assert web.client.get("/compare?report=none").status_code == 404
+    assert web.client.get("/compare.json").status_code == 422
+
+
+def test_a_report_without_two_results_says_so(web: Web) -> None:
+    web.stage.node("n")
+    report = web.stage.submit().document.report.id
+    answer = web.client.get(f"/compare?report={report}")
+    assert list(faults(answer.text)) == []
+    assert "There are no two results to compare." in answer.text
 
 
 def test_the_comparison_is_there_as_markdown_and_as_json(web: Web) -> None:

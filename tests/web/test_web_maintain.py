@@ -71,6 +71,30 @@ def test_a_run_is_overruled_and_the_measured_verdict_stays_in_sight(web: Web) ->
     assert "overruled the verdict" in back
 
 
+def test_a_measured_verdict_is_not_overruled_to_itself(web: Web) -> None:
+    run = submitted(web)
+    for path in (run, report_of(web, run)):
+        page = Page(web.client.get(path).text)
+        offered = page.one("select", id="overrule-verdict").text
+        assert "not reproduced:" in offered
+        assert "reproduced:" not in offered.replace("not reproduced:", "")
+        answer = web.client.post(f"{path}/overrule", data={"verdict": "reproduced", "reason": "so"})
+        assert (answer.status_code, "close the report with that word" in answer.text) == (409, True)
+
+
+def test_a_closed_report_says_first_how_it_was_closed(web: Web) -> None:
+    report = report_of(web, submitted(web))
+    said = act(web, f"{report}/close", disposition="by_design")
+    page = Page(web.client.get(report).text)
+    assert page.one("title").text.startswith("By design · ")
+    card = page.one("section", id="verdict")
+    assert card.attributes["class"] == "verdict cant"
+    assert "✓ by design closed we measured: reproduced" in " ".join(card.text.split())
+    assert "By design, decided by local. This works as it is meant to. Measured:" in " ".join(said.split())
+    text = web.client.get(f"{report}.md").text
+    assert text.startswith("A maintainer says: By design: This works as it is meant to. The measured")
+
+
 def test_a_report_is_labelled_closed_and_reopened(web: Web) -> None:
     report = report_of(web, submitted(web))
     assert "accuracy" in act(web, f"{report}/label", add="accuracy, svd")

@@ -148,6 +148,8 @@ def test_a_known_report_is_shown_with_its_verdict_before_anything_runs(web: Web)
     assert "It says boom" in known.text
     assert "the same script" in known.text
     assert "● reproduced" in known.text
+    assert "It happens, as reported. Seen on" in " ".join(known.text.split())
+    assert "cpu@" not in known.text
     with web.stage.session() as session:
         [report] = session.query(ReportRow.id).all()
     web.client.post(f"/reports/{report.id}/close", data={"disposition": "by_design"})

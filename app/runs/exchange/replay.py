@@ -7,8 +7,9 @@ by its id. Verdicts, changes and search entries are made in the same way as at t
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
-from dataclasses import dataclass
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -28,6 +29,8 @@ from app.storage.models import ReportRow, RunRow
 from app.storage.queries import runs as queries
 
 ENDING = ".json.gz"
+# Titles of recorded reports, by the names under which they were recorded.
+TITLES = "titles.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,12 +53,28 @@ def replay(session: Session, folder: Path) -> int:
 
     Returns the number of imported runs. Raises InputError for a bundle that can't be used.
     """
-    new = sorted(_new(session, folder), key=lambda recording: (recording.ended_at, recording.bundle.run.id))
+    titles = _titles(folder)
+    recordings = (_with_title(recording, titles) for recording in _new(session, folder))
+    new = sorted(recordings, key=lambda recording: (recording.ended_at, recording.bundle.run.id))
     for recording in new:
         _import(session, recording)
     store_nodes(session, [(one.machine, one.bundle, one.ended_at) for one in new])
     session.flush()
     return len(new)
+
+
+def _titles(folder: Path) -> Mapping[str, str]:
+    """Titles for people, by the short names under which some reports were recorded."""
+    path = folder / TITLES
+    titles: dict[str, str] = json.loads(path.read_text()) if path.exists() else {}
+    return titles
+
+
+def _with_title(recording: Recording, titles: Mapping[str, str]) -> Recording:
+    report = recording.bundle.report
+    title = titles.get(report.title, report.title)
+    bundle = recording.bundle.model_copy(update={"report": report.model_copy(update={"title": title})})
+    return replace(recording, bundle=bundle)
 
 
 def _new(session: Session, folder: Path) -> Iterator[Recording]:

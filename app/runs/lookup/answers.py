@@ -31,11 +31,22 @@ def with_answer(session: Session, report: ReportDetails) -> ReportDetails:
     return report.model_copy(update={"answer": answer})
 
 
+def answer_of_run(
+    session: Session, run_id: str, *, report_id: str, attention: Attention | None
+) -> AnswerPart:
+    """The answer of a report by one of its runs. Raises NotFoundError."""
+    return _answer(session, run_document(session, run_id), report_id=report_id, attention=attention)
+
+
 def answer_of_report(session: Session, report: ReportDetails, run: RunDocument | None) -> AnswerPart:
     """The answer of a report, whose current run is `run`."""
     if run is None:
         return AnswerPart()
-    row = _newest_flip(queries.flips_of(session, report.id), report.attention)
+    return _answer(session, run, report_id=report.id, attention=report.attention)
+
+
+def _answer(session: Session, run: RunDocument, *, report_id: str, attention: Attention | None) -> AnswerPart:
+    row = _newest_flip(queries.flips_of(session, report_id), attention)
     return run.answer if row is None else answer_of(run, _flip(session, *row, run=run))
 
 

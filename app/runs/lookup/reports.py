@@ -264,17 +264,16 @@ def _bisections(session: Session, report_id: str) -> list[BisectionPart]:
     ]
 
 
-def reply_of(report: ReportDetails, *, base: str) -> str | None:
+def reply_of(report: ReportDetails, answer: AnswerPart, *, base: str) -> str | None:
     """The reply to the reporter in Markdown. `base` is the address of this service.
 
     None if no maintainer has closed the report with a disposition.
     """
     if report.disposition is None:
         return None
-    current = next((run for run in report.runs if run.id == report.standing.run), None)
     return reply_markdown(
         report.disposition,
-        summary="" if current is None else current.summary,
+        summary=" ".join(filter(None, (answer.what, answer.where))) if report.standing.run else "",
         address=f"{base}/reports/{report.id}",
         other=f"{base}/reports/{report.duplicate_of}",
     )

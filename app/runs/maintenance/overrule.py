@@ -63,6 +63,12 @@ def _overrule(
     reason: str,
     who: str,
 ) -> None:
+    if row.overruled is None and verdict is row.verdict:
+        raise ConflictError(
+            "This is the measured verdict, so there is nothing to overrule. To say that it is by design,"
+            " announced or not yours, close the report with that word.",
+            code="same_verdict",
+        )
     details = {
         "verdict": verdict.value,
         "before": row.overruled and row.overruled.value,

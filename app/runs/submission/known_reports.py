@@ -9,6 +9,7 @@ from typing import Literal
 from sqlalchemy.orm import Session
 
 from app.judging.judgement import Verdict
+from app.judging.report.attention import Attention
 from app.runs.rows.similar_reports import same_as_script
 from app.states import Disposition
 from app.storage.queries.reports import reports as queries
@@ -28,7 +29,9 @@ class KnownReport:
     disposition: Disposition | None
     is_closed: bool
     is_running: bool
-    summary: str
+    # The newest run of our own nodes that has ended; None without one.
+    run: str | None
+    attention: Attention | None
     created_at: datetime
 
 
@@ -53,7 +56,8 @@ def known_reports(session: Session, digest: str, script: str) -> list[KnownRepor
                 disposition=row.disposition,
                 is_closed=row.closed_at is not None,
                 is_running=run is not None and run.state not in {"finished", "cancelled"},
-                summary="" if run is None else run.summary,
+                run=run.id if run is not None and run.state == "finished" else None,
+                attention=row.attention,
                 created_at=row.created_at,
             )
         )

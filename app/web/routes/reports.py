@@ -29,6 +29,7 @@ from app.runs.lookup.reports import (
 from app.runs.lookup.runs import run_document
 from app.runs.maintenance.correct_claim import correct_claim
 from app.runs.rows.presets import known_presets
+from app.runs.run_object.answer.part import AnswerPart
 from app.runs.submission.relaunch import relaunch
 from app.search.fields import FIELDS
 from app.search.terms import QueryError
@@ -150,7 +151,9 @@ def get_report(
             **values,
             presets=known_presets(settings).values(),
             viewer=viewer,
-            reply=reply_of(report, base=address_of(request, "")),
+            reply=None
+            if report.disposition is None
+            else reply_of(report, values["answer"]() if run else AnswerPart(), base=address_of(request, "")),
             timeline=lazily(_timeline, session, report),
         )
 

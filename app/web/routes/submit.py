@@ -14,8 +14,11 @@ from app.http.checked_route import CheckedRoute
 from app.http.problems import status_of
 from app.http.state import SessionDep, SettingsDep
 from app.http.submitter import WITHDRAW_COOKIE
+from app.runs.lookup.answers import answer_of_run
 from app.runs.rows.presets import known_presets
-from app.runs.submission.known_reports import known_reports
+from app.runs.run_object.answer.part import AnswerPart
+from app.runs.run_object.document import ScriptPart
+from app.runs.submission.known_reports import KnownReport, known_reports
 from app.runs.submission.preview import Preview, claim_with_stances, preview
 from app.runs.submission.submit import submit
 from app.settings import ServiceSettings
@@ -93,11 +96,24 @@ def _page(
         values=form,
         problem=problem,
         presets=known_presets(settings).values(),
-        known=[] if script is None else lazily(known_reports, session, script.digest, script.script),
+        known=[] if script is None else lazily(_known_reports, session, script),
         **submission_values(
             form.text.replace("\r\n", "\n"), seen, is_script=is_script, given_fields=form.fields
         ),
     )
+
+
+def _known_reports(session: Session, script: ScriptPart) -> list[tuple[KnownReport, AnswerPart | None]]:
+    """The reports with this script, each with its answer if one of its runs has ended."""
+    return [
+        (
+            one,
+            None
+            if one.run is None
+            else answer_of_run(session, one.run, report_id=one.id, attention=one.attention),
+        )
+        for one in known_reports(session, script.digest, script.script)
+    ]
 
 
 def _with_stance(form: SubmissionForm, *, settings: ServiceSettings) -> SubmissionForm:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from app.judging.judgement import CheckResult
 from app.judging.verdict.contrast import ContrastKind
+from app.runs.run_object.answer.disposition_part import DISPOSITIONS, DispositionPart
 from app.runs.run_object.answer.part import AnswerPart
 from app.runs.run_object.bisection_document import BisectionPart
 from app.runs.run_object.document import FindingPart, JobPart, RunDocument
@@ -73,22 +74,18 @@ def run_markdown(
     grid: Lazy[Grid] | None = None,
     answer: Lazy[AnswerPart] | None = None,
     overruling: Overruling | None = None,
+    disposition: DispositionPart | None = None,
     removals: Sequence[RemovalPart] = (),
     bisections: Sequence[BisectionPart] = (),
 ) -> str:
     """A run in a few lines.
 
-    For a report: its current run with its `grid`, its `answer`, a maintainer's `overruling`, what newer
-    versions lack (`removals`), and its `bisections`.
+    For a report: its current run with its `grid`, its `answer`, a maintainer's `overruling` or
+    `disposition`, what newer versions lack (`removals`), and its `bisections`.
 
     A part that can't be written is one line that says so.
     """
-    overruling = overruling or run.overruled
-    preface = (
-        ""
-        if overruling is None
-        else f"A maintainer says: {_name(overruling.verdict)}. The measured result follows."
-    )
+    preface = _preface(overruling or run.overruled, disposition)
     parts = (
         draw_part(f"{name}, in Markdown", write, placeholder=SENTENCE.format(name), run=run.id)
         for name, write in _parts(
@@ -96,6 +93,17 @@ def run_markdown(
         )
     )
     return "\n\n".join(filter(None, [preface, *parts])) + "\n"
+
+
+def _preface(overruling: Overruling | None, disposition: DispositionPart | None) -> str:
+    """The word of a maintainer, which goes before the measured result. It holds no text of anybody."""
+    words = ""
+    if disposition is not None:
+        known = DISPOSITIONS[disposition.word]
+        words = f"{known.name}: {known.sentence}"
+    elif overruling is not None:
+        words = f"{_name(overruling.verdict)}."
+    return f"A maintainer says: {words} The measured result follows." if words else ""
 
 
 def _parts(

@@ -25,6 +25,7 @@ from app.web.views.environments import distinguishing_fields
 from app.web.views.exhibits import marked_posts
 from app.web.views.grid.build import build_grid
 from app.web.views.grid.since_sentence import since_sentence
+from app.web.views.grid.table import Grid
 from app.web.views.markdown_copy import run_markdown
 from app.web.views.pictures import report_pictures
 
@@ -128,11 +129,16 @@ def report_values(
         "claim_json": lazily(claim_json, report.report.claim),
         "jobs": {},
     }
-    if run is None:
-        return {**values, **_WITHOUT_RUN}
+    of_run = _WITHOUT_RUN if run is None else _of_run(report, run, grid, answer, address=address)
+    return {**values, **of_run}
+
+
+def _of_run(
+    report: ReportDetails, run: RunDocument, grid: Lazy[Grid], answer: Lazy[AnswerPart], *, address: str
+) -> dict[str, Any]:
+    """The values of the current run of a report."""
     claim, differing = lazily(claim_rows, run), lazily(environment_differences, run)
     return {
-        **values,
         "comparisons": lazily(comparison_list, run),
         "answer": answer,
         "since": Lazy(lambda: since_sentence(grid())),
@@ -154,6 +160,7 @@ def report_values(
             grid=grid,
             answer=answer,
             overruling=report.overruled,
+            disposition=report.disposition,
             removals=report.removals,
             bisections=latest_bisections(report.bisections),
         ),

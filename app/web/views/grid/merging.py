@@ -55,7 +55,7 @@ def stacks_of(points: Iterable[Point]) -> dict[str, Stack]:
     """The points of one row, newest first, as one stack a version."""
     by_version: dict[str, list[Point]] = {}
     for point in points:
-        by_version.setdefault(_version_name(point), []).append(point)
+        by_version.setdefault(version_name(point), []).append(point)
     return {version: _stack(some) for version, some in by_version.items()}
 
 
@@ -63,7 +63,7 @@ def stacks_of(points: Iterable[Point]) -> dict[str, Stack]:
 UNKNOWN_VERSION = "another version"
 
 
-def _version_name(point: Point) -> str:
+def version_name(point: Point) -> str:
     """`2.13.0` is shown as 2.13. A name that is no version stays as it is, unless others chose it."""
     name = point.version or point.target.toolchain
     release = parse_version(name)
