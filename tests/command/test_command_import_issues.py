@@ -5,7 +5,9 @@ has.
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
 import sys
 from collections.abc import Sequence
 from io import StringIO
@@ -21,6 +23,7 @@ from stage import Stage
 from app.command.files.issue_list import issues_in
 from app.command.import_issues import import_issues
 from app.errors import InputError, TooLargeError
+from app.runs.maintenance.tokens import Scope, create
 from app.storage.models import ReportRow, RunRow
 
 BROKEN = {"2.0.0": False, "2.1.0": True}
@@ -277,3 +280,48 @@ def test_options_that_can_not_work_are_refused(tmp_path: Path, monkeypatch: pyte
         import_issues(str(tmp_path / "a.json"), memory_file=str(tmp_path / "told"), **options)
     with pytest.raises(InputError, match="can't be written"):
         import_issues(str(tmp_path / "a.json"), memory_file=str(tmp_path / "no" / "folder"), **options)
+
+
+def test_the_nightly_job_runs_as_the_page_has_it(web: Web, tmp_path: Path) -> None:
+    """Its places are replaced, and `gh` by a program that prints what gh prints."""
+    page = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
+    match = re.search(r"^```\n(#!/bin/sh -e\n.*?)^```", page, re.DOTALL | re.MULTILINE)
+    assert match is not None
+    script = match[1]
+    assert len(script.splitlines()) == 5
+    places = {
+        "/var/lib/samehere-issues": str(tmp_path),
+        "/etc/samehere/token": str(tmp_path / "token"),
+        "https://samehere.example": web.url,
+    }
+    for place, own in places.items():
+        assert place in script
+        script = script.replace(place, own)
+    job, gh = tmp_path / "job", tmp_path / "bin" / "gh"
+    gh.parent.mkdir()
+    gh.write_text(f'#!/bin/sh -e\n[ "$1 $2 $3" = "issue list --repo" ]\ncat {tmp_path}/tracker.json\n')
+    job.write_text(script)
+    (tmp_path / "tracker.json").write_text(
+        json.dumps([issue(1, title="$(touch owned) `touch owned`\x1b[31m")])
+    )
+    with web.stage.session() as session:
+        token = create(session, name="nightly", scopes=[Scope.SUBMIT])
+    (tmp_path / "token").write_text(token.secret + "\n")
+    (tmp_path / "token").chmod(0o600)
+    for path in (job, gh):
+        path.chmod(0o755)
+    say_hello(web.stage, "2.0.0")
+
+    def night() -> str:
+        programs = f"{gh.parent}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+        ended = subprocess.run(
+            [job], env={**os.environ, "PATH": programs}, capture_output=True, text=True, check=False
+        )
+        assert (ended.stderr, ended.returncode) == ("", 0)
+        return ended.stdout
+
+    assert night() == "1 issue: 1 new, 1 waiting.\n"
+    finish(web.stage, BROKEN)
+    line = night().splitlines()[0]
+    assert re.fullmatch(r"#1  not_reproduced  \$\(touch owned\) `touch owned`\S*", line)
+    assert not list(tmp_path.rglob("owned"))

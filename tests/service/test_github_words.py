@@ -69,6 +69,7 @@ def test_only_a_line_of_its_own_is_a_command(comment: str, command: Command | No
         ('[repositories."o/r"]\nbase = "nightly"\nhead = "pr-build"', "{sha}"),
         ('[repositories."o/r"]\nbase = "night ly"\nhead = "pr-{sha}"', "base"),
         ('[repositories."o/r"]\nbase = "nightly"\nhead = "pr/{sha}"', "{sha}"),
+        ('[repositories."o/r"]\nbase = "pr-{sha}"\nhead = "pr-{sha}"', "one toolchain"),
     ],
 )
 def test_a_list_that_is_wrong_says_where(text: str, message: str) -> None:
@@ -83,14 +84,28 @@ def test_the_settings_of_the_app_belong_together() -> None:
     assert not ServiceSettings().github_is_on
 
 
-def run(before: dict[str, Any], after: dict[str, Any], **more: Any) -> RunDocument:
-    """A run of one script on a base and a head."""
+PLACE = {"cpu.model": "x", "python.version": "3.12.1", "package.octonumbers": "0.1"}
+
+
+def run(
+    before: dict[str, Any], after: dict[str, Any], *, head: dict[str, Any] = PLACE, **more: Any
+) -> RunDocument:
+    """A run of one script on a base and a head; `head` is the environment of the head."""
     target = {"device": "cpu", "gpus": 0, "settings": {}}
+    attempt = {"kind": "repeat", "start": "cold", "state": "recorded"}
     jobs = [
-        {"id": name, "script": "s", "target": {**target, "toolchain": name}, "state": "judged", **facts}
+        {
+            "id": name,
+            "script": "s",
+            "target": {**target, "toolchain": name},
+            "state": "judged",
+            "attempts": [{"id": name, "environment": name, **attempt}],
+            **facts,
+        }
         for name, facts in (("base", before), ("head", after))
     ]
-    scripts = [{"role": "main", "as_given": "", "script": "", "digest": "s"}]
+    needs = [{"kind": "package", "name": name} for name in ("octonumbers", "scipy")]
+    scripts = [{"role": "main", "as_given": "", "script": "", "digest": "s", "needs": needs}]
     return RunDocument.model_validate(
         {
             "schema": 1,
@@ -98,6 +113,7 @@ def run(before: dict[str, Any], after: dict[str, Any], **more: Any) -> RunDocume
             "state": "finished",
             "report": {"scripts": scripts},
             "jobs": jobs,
+            "environments": {"base": PLACE, "head": head},
             "created_at": MOMENT,
             **more,
         }
@@ -134,6 +150,32 @@ def test_a_check_is_green_only_if_a_fix_is_shown(
     before: dict[str, Any], after: dict[str, Any], conclusion: str
 ) -> None:
     assert conclude(run(before, after), base="base", head="head")[0] == conclusion
+
+
+@pytest.mark.parametrize(
+    ("head", "words"),
+    [
+        ({"package.octonumbers": "0.2"}, None),
+        # A package that the script does not import changes nothing.
+        ({"package.octonumbers": "0.2", "package.rich": "15"}, None),
+        ({"cpu.model": "y"}, "cpu.model"),
+        ({"package.octonumbers": "0.2", "threads.torch": 8}, "threads.torch"),
+        ({"package.octonumbers": "0.2", "package.scipy": "2"}, "octonumbers, scipy"),
+        ({"package.octonumbers": "0.2", "python.version": "3.13.0"}, "python, octonumbers"),
+    ],
+)
+def test_a_check_is_not_green_if_something_else_than_the_build_differs(
+    head: dict[str, Any], words: str | None
+) -> None:
+    conclusion, reason = conclude(run(SEEN, GONE, head={**PLACE, **head}), base="base", head="head")
+    assert conclusion == ("success" if words is None else "neutral")
+    assert words is None or reason.endswith(f" {words}.")
+    # What still happens there still happens, wherever that is.
+    assert conclude(run(SEEN, SEEN, head={**PLACE, **head}), base="base", head="head")[0] == "failure"
+
+
+def test_a_check_is_not_green_without_the_place_of_a_side() -> None:
+    assert conclude(run(SEEN, GONE, head={}), base="base", head="head")[0] == "neutral"
 
 
 def test_a_check_needs_a_script_and_both_sides() -> None:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from app.intake.reading import ScriptRole
 from app.judging.judgement import SIGHTINGS, RateInterval, Verdict
+from app.judging.report.axis import differs_by
 from app.runs.github.hub import Conclusion
+from app.runs.run_object.answer.places import environment_of, imports_of
 from app.runs.run_object.document import JobPart, RunDocument
 
 # The chance that a bug which is still there would not have been seen on the head, at most.
 MISSED_AT_MOST = 0.05
+MOST_NAMES = 5
 
 
 def conclude(run: RunDocument, *, base: str, head: str) -> tuple[Conclusion, str]:
     """The conclusion of a check, and its reason in our own words.
 
-    It is a success only if the bug was seen on the base and would have been seen on the head.
+    It is a success only if the bug was seen on the base and would have been seen on the head, and if the two
+    sides differ in nothing but the build.
     """
     before, after = _cell(run, base), _cell(run, head)
     if after is not None and after.verdict in SIGHTINGS:
@@ -37,6 +41,21 @@ def _doubt(run: RunDocument, before: JobPart | None, after: JobPart | None) -> s
         return "the head gave no clear answer"
     if before.verdict is Verdict.FLAKY and not _enough(before.rate_interval, after.of):
         return "the bug is rare on the base, and the head ran too few times"
+    return _other_difference(run, before, after)
+
+
+def _other_difference(run: RunDocument, before: JobPart, after: JobPart) -> str | None:
+    """The reason why something else than the build may have made the bug go. None if nothing could."""
+    one, other = environment_of(run, before), environment_of(run, after)
+    if not one or not other:
+        return "it is not known where the two sides ran"
+    difference = differs_by(one, other, imported=imports_of(run))
+    if difference.machine:
+        names = ", ".join(difference.machine[:MOST_NAMES])
+        return f"the two sides did not run in the same place, and differ in {names}"
+    if len(difference.versions) > 1:
+        names = ", ".join(name for name, _ in difference.versions[:MOST_NAMES])
+        return f"the two sides differ in more than one package, namely {names}"
     return None
 
 

@@ -88,9 +88,7 @@ def _posting(
 ) -> Posting:
     if thread.refusal is not None or thread.run_id is None or thread.report_id is None:
         return refusal_posting(thread.refusal or "report", repository, head_sha=thread.head_sha)
-    sides = None
-    if thread.head_sha is not None:
-        sides = (repository.base or "", repository.head_toolchain(thread.head_sha))
+    sides = None if thread.head_sha is None else repository.sides(thread.head_sha)
     report = report_details(session, thread.report_id)
     current = current_run(report) if thread.is_settled else None
     run = run_document(session, thread.run_id if current is None else current.id)

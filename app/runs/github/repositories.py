@@ -56,9 +56,10 @@ class Repository(BaseModel):
         """Whether pull requests get a check."""
         return self.base is not None and self.head is not None
 
-    def head_toolchain(self, sha: str) -> str:
-        """The toolchain that holds a build of this commit."""
-        return (self.head or "").replace("{sha}", sha[:SHA_CHARACTERS])
+    def sides(self, sha: str) -> tuple[str, str]:
+        """The toolchains of the base and of the head of a pull request with this head commit."""
+        base, head = ((name or "").replace("{sha}", sha[:SHA_CHARACTERS]) for name in (self.base, self.head))
+        return base, head
 
 
 def repositories(settings: ServiceSettings) -> Mapping[str, Repository]:
@@ -108,12 +109,14 @@ def _check_toolchains(name: str, repository: Repository) -> None:
         raise _error(f"{name}: `base` and `head` belong together")
     if repository.base is None or repository.head is None:
         return
-    if TOOLCHAIN_NAME.fullmatch(repository.base) is None:
+    base, head = repository.sides("0" * SHA_CHARACTERS)
+    if TOOLCHAIN_NAME.fullmatch(base) is None:
         raise _error(f"{name}: `base` is no name of a toolchain")
-    example = repository.head_toolchain("0" * SHA_CHARACTERS)
     # Without the commit in its name, a build of an older commit would pass for this one.
-    if "{sha}" not in repository.head or TOOLCHAIN_NAME.fullmatch(example) is None:
+    if "{sha}" not in repository.head or TOOLCHAIN_NAME.fullmatch(head) is None:
         raise _error(f"{name}: `head` is a name of toolchains with {{sha}} in it, such as pr-{{sha}}")
+    if base == head:
+        raise _error(f"{name}: `base` and `head` are one toolchain")
 
 
 def _error(message: str) -> SetupError:

@@ -131,7 +131,7 @@ def _cells(
     if sha is None:
         preset = request.preset or repository.presets[0]
         return (preset, None, None) if preset in repository.presets else (None, None, "preset")
-    base, head = repository.base or "", repository.head_toolchain(sha)
+    base, head = repository.sides(sha)
     known = {
         facts.name
         for node in fleet(session, settings=settings)

@@ -40,9 +40,9 @@ def refusal_text(refusal: ThreadRefusal, repository: Repository, *, head_sha: st
         return f"This repository allows the presets {names}."
     if refusal == "report":
         return "This text is too long, or can't be read as a report."
+    base, build = repository.sides(head_sha or "")
     if refusal == "no_base_build":
-        return f"No node has the toolchain `{repository.base}`, which is the base of checks."
-    build = repository.head_toolchain(head_sha or "")
+        return f"No node has the toolchain `{base}`, which is the base of this check."
     return (
         f"No node has a build of the head of this pull request. Build commit"
         f" `{(head_sha or '')[:SHA_CHARACTERS]}` as the toolchain `{build}`, and ask again."
@@ -81,7 +81,9 @@ def _check(run: RunDocument, text: str, sides: tuple[str, str], *, is_final: boo
     if not is_final:
         return CheckText(title="running", summary=text)
     conclusion, reason = conclude(run, base=sides[0], head=sides[1])
-    return CheckText(title=reason.split(":")[0], summary=f"{reason}\n\n{text}", conclusion=conclusion)
+    # Names of packages stand behind the colon: whoever builds the head chooses them.
+    title = reason.partition(":")[0]
+    return CheckText(title=title, summary=f"{plain(reason)}\n\n{text}", conclusion=conclusion)
 
 
 def _comment(
