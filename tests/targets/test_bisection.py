@@ -27,9 +27,10 @@ def simulate(
     slots: int = 1,
     untold: Collection[int] = (),
     most_unseen: int = MOST_UNSEEN,
+    by_chance: bool = True,
 ) -> tuple[BisectionResult, Bisection, int]:
     """Attempts end in any order; those that are given up are told so by two attempts."""
-    bisection = Bisection(points, most_unseen=most_unseen)
+    bisection = Bisection(points, most_unseen=most_unseen, by_chance=by_chance)
     under_way: list[int] = []
     attempts = 0
     while not bisection.done:
@@ -172,3 +173,49 @@ def test_many_points_take_few_attempts_and_little_time() -> None:
     found, _, attempts = simulate(200, range(137, 200), 1.0, seeded(5), slots=2)
     assert (found.before, found.after) == (136, 137)
     assert attempts <= 40
+
+
+@pytest.mark.parametrize(("points", "most"), [(2, 5), (5, 9), (13, 12)])
+def test_without_chance_a_change_takes_few_attempts(points: int, most: int) -> None:
+    for first in range(1, points):
+        for kind in (Kind.APPEARED, Kind.FIXED):
+            shown = expected(kind, points, first)
+            found, _, attempts = simulate(points, shown, 1.0, seeded(first), by_chance=False)
+            assert (found.kind, found.before, found.after) == (kind, first - 1, first)
+            assert attempts <= most
+
+
+@pytest.mark.parametrize("slots", [1, 4])
+def test_without_chance_more_than_one_change_is_soon_known(slots: int) -> None:
+    for begin, end in ((1, 3), (2, 4), (3, 4), (4, 8)):
+        found, _, attempts = simulate(
+            9, range(begin, end), 1.0, seeded(end), slots=slots, most_unseen=5, by_chance=False
+        )
+        assert found.kind is Kind.MIXED
+        # With chance the same takes 55 to 240.
+        assert attempts <= 25
+
+
+def test_a_script_that_varies_against_expectation_still_gets_the_right_answer() -> None:
+    draw, wrong = seeded(7), 0
+    for _ in range(40):
+        points = draw.randint(2, 9)
+        first = draw.randint(1, points - 1)
+        found, _, _ = simulate(points, range(first, points), 0.6, draw, most_unseen=5, by_chance=False)
+        wrong += (found.before, found.after) != (first - 1, first)
+    # One in twenty scripts is expected to be such a one, and the error is one in a hundred for all.
+    assert wrong <= 5
+
+
+def test_chance_that_is_excluded_on_the_way_shortens_the_search() -> None:
+    bisection = Bisection(8)
+    for _ in range(3):
+        bisection.observe(7, seen=False)
+        bisection.observe(0, seen=False)
+    bisection.exclude_chance(most_unseen=5)
+    attempts = 6
+    while not bisection.done:
+        (point,) = bisection.next_points()
+        bisection.observe(point, seen=False)
+        attempts += 1
+    assert (bisection.result().kind, attempts) == (Kind.NOWHERE, 5 + 5 + 6)

@@ -108,7 +108,7 @@ def _next_of_one(
         # "Sometimes" stays: further attempts only give the rate.
         needed = plan.at_most if _is_rate_known(judgement) else _needed_for_rate(results, plan)
         return max(0, needed - have)
-    by_chance = _is_by_chance(claim, script) and not _draws_do_not_show(claim, script, results)
+    by_chance = _is_by_chance(claim, script) and not draws_do_not_show(claim, script, results)
     required = _required_attempts(judgement, claim, script, plan, by_chance=by_chance)
     required = min(required, most_attempts(claim, script, plan))
     about_repeats = any(check.over_repeats for check in claim.having(Role.BUG))
@@ -282,7 +282,7 @@ def _is_by_chance(claim: Claim, script: Script) -> bool:
     return may_vary(claim, script) and not any(check.over_repeats for check in claim.having(Role.BUG))
 
 
-def _draws_do_not_show(claim: Claim, script: Script, results: Sequence[Result]) -> bool:
+def draws_do_not_show(claim: Claim, script: Script, results: Sequence[Result]) -> bool:
     """Whether the draws of a script without a seed do not reach the numbers that the claim is about.
 
     The attempts print equal numbers with many digits then, which do not stand in the script. A claim that it

@@ -13,7 +13,7 @@ from app.intake.claim.claims import Claim
 from app.intake.reading import Reading, Script, ScriptRole
 from app.judging.cause.removals import Removal, removal_of
 from app.judging.comparison.environments import differing_fields
-from app.judging.verdict.attempts_needed import may_vary
+from app.judging.verdict.attempts_needed import draws_do_not_show, may_vary
 from app.judging.verdict.sighting import (
     Sighting,
     attempts_of_trial,
@@ -98,8 +98,8 @@ class _PointFacts:
     inconclusive: int = 0
     reason: Reason | None = None
     environment: Environment = field(default_factory=dict)
-    # The first result of a trial that decided something.
-    result: Result | None = None
+    # The results of the trials that decided something.
+    results: list[Result] = field(default_factory=list)
 
 
 class BisectionState:
@@ -122,10 +122,13 @@ class BisectionState:
         self._toolchains = toolchains
         self._most_trials = max(1, most_attempts // subject.attempts_of_trial)
         self._trials = 0
+        varies = may_vary(subject.claim, subject.script)
         self._bisection = Bisection(
             len(series.points),
             error=error,
-            most_unseen=MOST_UNSEEN if may_vary(subject.claim, subject.script) else DEFAULT_REPEATS,
+            most_unseen=MOST_UNSEEN if varies else DEFAULT_REPEATS,
+            # A trial of several attempts is about how these differ, or about time.
+            by_chance=varies or subject.attempts_of_trial > 1,
         )
         self._points = [_PointFacts(reason=point.lack) for point in series.points]
         for place, point in enumerate(series.points):
@@ -155,12 +158,23 @@ class BisectionState:
             self._bisection.skip(place, for_good=seen.for_good)
         else:
             point.reason = seen.reason
-            point.result = point.result or next(iter(results), None)
+            point.results += results
             point.environment = next(
                 (result.environment for result in results if result.environment), point.environment
             )
             self._bisection.observe(place, seen=seen.seen)
+            if self._draws_do_not_show(point):
+                self._bisection.exclude_chance(most_unseen=DEFAULT_REPEATS)
         return seen
+
+    def _draws_do_not_show(self, point: _PointFacts) -> bool:
+        """Whether chance may decide by the script, and attempts at this point show that it does not."""
+        subject = self.subject
+        return (
+            self._bisection.by_chance
+            and subject.attempts_of_trial == 1
+            and draws_do_not_show(subject.claim, subject.script, point.results)
+        )
 
     def document(self, bisection_id: str, state: RunState) -> BisectionDocument:
         """The answer so far."""
@@ -240,11 +254,11 @@ class BisectionState:
             or answer.after is None
         ):
             return None
-        older, newer = self._points[answer.before].result, self._points[answer.after].result
-        if older is None or newer is None:
+        older, newer = self._points[answer.before].results, self._points[answer.after].results
+        if not older or not newer:
             return None
         script = self.subject.script
-        return removal_of(script, [older], newer, imported=packages_of(script))
+        return removal_of(script, older[:1], newer[0], imported=packages_of(script))
 
     def _point(self, place: int) -> PointPart:
         point = self._points[place]

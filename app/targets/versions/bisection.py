@@ -14,7 +14,7 @@ from enum import StrEnum
 from itertools import accumulate
 from operator import mul
 
-from app.targets.versions.probability import information, log_sum, narrowest
+from app.targets.versions.probability import information, log_sum, most_even, narrowest
 
 # The largest probability of a wrong answer, if the assumption holds.
 ERROR = 0.01
@@ -23,8 +23,15 @@ SPURIOUS = 1e-4
 # The possible rates at points with the behaviour. The true rate is estimated during the bisection.
 _ALWAYS = 1.0 - SPURIOUS
 _RATES = (*((step + 0.5) / 50 for step in range(50)), _ALWAYS)
-# The prior: "every time" is as likely as all other rates together.
-_LOG_PRIORS = tuple(math.log(0.5 if rate == _ALWAYS else 0.5 / (len(_RATES) - 1)) for rate in _RATES)
+# The prior of "every time": where chance may decide what an attempt shows, and where nothing speaks for that.
+_ALWAYS_BY_CHANCE, _ALWAYS_WITHOUT_CHANCE = 0.5, 0.95
+
+
+def _log_priors(always: float) -> tuple[float, ...]:
+    return tuple(math.log(always if rate == _ALWAYS else (1 - always) / (len(_RATES) - 1)) for rate in _RATES)
+
+
+_LOG_PRIORS = {True: _log_priors(_ALWAYS_BY_CHANCE), False: _log_priors(_ALWAYS_WITHOUT_CHANCE)}
 _LOG_YES, _LOG_NO = tuple(map(math.log, _RATES)), tuple(math.log1p(-rate) for rate in _RATES)
 _LOG_SPURIOUS, _LOG_SILENT = math.log(SPURIOUS), math.log1p(-SPURIOUS)
 # A point is given up when its inconclusive attempts exceed its conclusive ones by this many.
@@ -37,6 +44,8 @@ MOST_GLANCES = 12
 _MIXED_PRIOR = 0.1
 # Limits for the choice of the next point: candidate points, and running attempts that are taken into account.
 _MOST_CANDIDATES, _MOST_RUNNING = 32, 3
+# Without chance: the most attempts at each of three points that contradict one change.
+_MOST_IN_DOUBT = 8
 # The probability that the confirming attempts at the neighbour without the behaviour miss it.
 _CONFIRMATION_MISS = 0.1
 
@@ -87,11 +96,14 @@ class Bisection:
 
     Run the points of `next_points()` and pass the observations to `observe()` or `skip()`, until `done`. An
     answer that is sure enough is confirmed by new attempts on both sides of the change.
+
+    `by_chance`: whether chance may decide what one attempt shows.
     """
 
     points: int
     error: float = ERROR
     most_unseen: int = MOST_UNSEEN
+    by_chance: bool = True
     _seen: list[int] = field(init=False)
     _unseen: list[int] = field(init=False)
     _inconclusive: list[int] = field(init=False)
@@ -115,6 +127,11 @@ class Bisection:
     def skip(self, point: int, *, for_good: bool = False) -> None:
         """Record an inconclusive attempt. With `for_good`, the point is given up."""
         self._inconclusive[point] += self.attempts(point) + MOST_INCONCLUSIVE if for_good else 1
+        self._update()
+
+    def exclude_chance(self, *, most_unseen: int) -> None:
+        """From now on chance decides nothing: attempts were equal where they would differ."""
+        self.by_chance, self.most_unseen = False, most_unseen
         self._update()
 
     def _update(self) -> None:
@@ -188,7 +205,7 @@ class Bisection:
                     unseen[span.stop] - unseen[span.start],
                 )
                 outside = prior + (seen[-1] - yes) * _LOG_SPURIOUS + (unseen[-1] - no) * _LOG_SILENT
-                rows.append([outside + own for own in _log_likelihoods(yes, no)])
+                rows.append([outside + own for own in self._log_likelihoods(yes, no)])
             top = max(map(max, rows))
             weights = [[math.exp(value - top) for value in row] for row in rows]
             total = math.fsum(map(math.fsum, weights))
@@ -198,6 +215,13 @@ class Bisection:
     def _priors(self) -> list[float]:
         changes = 2 * (self.points - 1)
         return [math.log(0.5 / changes)] * changes + [math.log(0.25)] * 2
+
+    def _log_likelihoods(self, yes: int, no: int) -> list[float]:
+        """The log-likelihoods of these counts at each rate, including the prior of the rate."""
+        return [
+            prior + yes * log_yes + no * log_no
+            for prior, log_yes, log_no in zip(_LOG_PRIORS[self.by_chance], _LOG_YES, _LOG_NO, strict=True)
+        ]
 
     def rate(self) -> float:
         """The expected rate at points that show the behaviour."""
@@ -228,11 +252,11 @@ class Bisection:
                     sum(self._unseen[span.start : span.stop]),
                 )
             ]
-            for own in _log_likelihoods(yes, no)
+            for own in self._log_likelihoods(yes, no)
         )
         free = 0.0
         for yes, no in zip(self._seen, self._unseen, strict=True):
-            shows = log_sum(_log_likelihoods(yes, no))
+            shows = log_sum(self._log_likelihoods(yes, no))
             free += log_sum([shows, yes * _LOG_SPURIOUS + no * _LOG_SILENT]) - math.log(2)
         return free - single >= math.log((1 - self.error) / (self.error * _MIXED_PRIOR))
 
@@ -299,6 +323,8 @@ class Bisection:
         if not any(self._seen):
             # Until the behaviour was seen once, its rate is unknown, so "not seen" means nothing.
             return next(self._first_sight(usable, waiting), None)
+        if not self.by_chance and (point := self._point_in_doubt(usable, waiting)) is not None:
+            return point
         if self._sure:
             return next(iter(self._points_to_confirm(waiting)), None)
         return self._most_informative(usable, waiting)
@@ -316,6 +342,25 @@ class Bisection:
         step = max(1.0, len(inner) / MOST_GLANCES)
         glances = [inner[int(place * step)] for place in range(min(len(inner), MOST_GLANCES))]
         yield from (point for point in glances if not self._unseen[point] and not waiting[point])
+
+    def _point_in_doubt(self, usable: Sequence[int], waiting: Counter[int]) -> int | None:
+        """The least tried of three points that contradict one change. None without such ones."""
+        runs: list[list[int]] = []
+        for point in usable:
+            if not self.attempts(point):
+                continue
+            if runs and (self._seen[runs[-1][0]] > 0) is (self._seen[point] > 0):
+                runs[-1].append(point)
+            else:
+                runs.append([point])
+        tried = {point: self.attempts(point) + waiting[point] for run in runs for point in run}
+        best = [max(run, key=lambda point: tried[point]) for run in runs]
+        triples = list(zip(best, best[1:], best[2:], strict=False))
+        if not triples:
+            return None
+        surest = max(triples, key=lambda triple: sorted(map(tried.__getitem__, triple)))
+        least = min(surest, key=lambda point: tried[point])
+        return least if tried[least] < _MOST_IN_DOUBT else None
 
     def _points_to_confirm(self, waiting: Counter[int]) -> list[int]:
         """The neighbours of the change that need more confirming attempts."""
@@ -345,25 +390,9 @@ class Bisection:
             yes = chances(point)
             no = [1 - chance for chance in yes]
             cases = [list(map(mul, case, outcome)) for case in cases for outcome in (yes, no)]
-        candidates = _candidates(usable, [(weight, span) for weight, _, span in patterns])
+        candidates = most_even(usable, [(weight, span) for weight, _, span in patterns], _MOST_CANDIDATES)
         return max(
             candidates,
             key=lambda point: (information(cases, chances(point)), -waiting[point], -point),
             default=None,
         )
-
-
-def _candidates(usable: Sequence[int], patterns: Sequence[tuple[float, range]]) -> list[int]:
-    """All usable points; if there are too many, those that split the probability most evenly."""
-    if len(usable) <= _MOST_CANDIDATES:
-        return list(usable)
-    mass = {point: math.fsum(weight for weight, points in patterns if point in points) for point in usable}
-    return sorted(usable, key=lambda point: abs(mass[point] - 0.5))[:_MOST_CANDIDATES]
-
-
-def _log_likelihoods(yes: int, no: int) -> list[float]:
-    """The log-likelihoods of these counts at each rate, including the prior of the rate."""
-    return [
-        prior + yes * log_yes + no * log_no
-        for prior, log_yes, log_no in zip(_LOG_PRIORS, _LOG_YES, _LOG_NO, strict=True)
-    ]

@@ -50,3 +50,14 @@ def narrowest(weights: Sequence[float], enough: float) -> tuple[int, int]:
         if total >= enough and high + 1 - low < best[1] - best[0]:
             best = (low, high + 1)
     return best
+
+
+def most_even(points: Sequence[int], patterns: Sequence[tuple[float, range]], most: int) -> list[int]:
+    """All points; if there are more than `most`, those that split the probability most evenly.
+
+    `patterns` are probabilities, each with the points that show something under it.
+    """
+    if len(points) <= most:
+        return list(points)
+    mass = {point: math.fsum(weight for weight, span in patterns if point in span) for point in points}
+    return sorted(points, key=lambda point: abs(mass[point] - 0.5))[:most]
