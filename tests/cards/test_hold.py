@@ -21,8 +21,15 @@ class Machine:
         self.folder = folder / "locks"
         self.line = CardLine()
 
-    def hold(self, *indexes: int, line: CardLine | None = None) -> CardHold:
-        return CardHold(self.cards, indexes, folder=self.folder, line=line or self.line, most_seconds=9)
+    def hold(self, *indexes: int, line: CardLine | None = None, is_first_answer: bool = False) -> CardHold:
+        return CardHold(
+            self.cards,
+            indexes,
+            folder=self.folder,
+            line=line or self.line,
+            most_seconds=9,
+            is_first_answer=is_first_answer,
+        )
 
 
 @pytest.fixture
@@ -41,6 +48,24 @@ def test_first_in_first_out(machine: Machine) -> None:
     assert third.touch() is Answer.OPEN
     # A hold that was given back takes nothing more.
     assert second.touch() is Answer.NEVER
+
+
+def test_a_first_answer_overtakes_repeats_that_have_not_waited_long(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moment = 100.0
+    monkeypatch.setattr(hold_module.time, "monotonic", lambda: moment)
+    holder, old, repeat = machine.hold(0), machine.hold(0), machine.hold(0)
+    assert [each.touch() for each in (holder, old)] == ["open", "wait"]
+    moment += 25
+    first = machine.hold(0, is_first_answer=True)
+    assert [each.touch() for each in (repeat, first)] == ["wait", "wait"]
+    holder.release()
+    assert [each.touch() for each in (repeat, first, old)] == ["wait", "wait", "open"]
+    old.release()
+    assert [each.touch() for each in (repeat, first)] == ["wait", "open"]
+    first.release()
+    assert repeat.touch() is Answer.OPEN
 
 
 def test_one_that_waits_no_longer_is_in_nobodys_way(machine: Machine) -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 from targets.test_plan import CPU_BUILD, CUDA_BUILD, node
 
 from app.runs.estimates.durations import Durations, attempts_of, cell_estimate, machine_seconds
-from app.runs.estimates.queue_position import FleetLoad, OwnCell, positions
+from app.runs.estimates.queue_position import FleetLoad, positions
 from app.runs.run_object.document import RangePart, WaitingPart
-from app.storage.queries.queue.queue_position import AttemptDuration, WaitingCell
+from app.settings import ServiceSettings
+from app.storage.queries.queue.queue import Candidate, Hold
+from app.storage.queries.queue.queue_position import AttemptDuration
 from app.targets.parse import parse_target
 from app.targets.planning.plan import RepeatPlan
 from app.targets.target import Target
@@ -23,28 +27,33 @@ CUDA = parse_target("cuda@torch-2.13-cu130")
 FLEET = (node(CPU_BUILD), node(CPU_BUILD, CUDA_BUILD, gpus=1).model_copy(update={"node": "g"}))
 
 
-def mine(*targets: Target) -> list[OwnCell]:
+MOMENT = datetime(2026, 11, 30, 12, tzinfo=UTC)
+
+
+def cells(run_id: str, *targets: Target, **more: Any) -> list[Candidate]:
+    """The first attempt of each cell of a run."""
     return [
-        OwnCell(job_id=f"mine{number}", script="d", target=target) for number, target in enumerate(targets)
+        Candidate(
+            **{
+                "attempt_id": f"{run_id}-{number}",
+                "job_id": f"{run_id}-{number}",
+                "run_id": run_id,
+                "node": None,
+                "target": target.model_dump(mode="json"),
+                "queued_at": MOMENT,
+                **more,
+            }
+        )
+        for number, target in enumerate(targets)
     ]
 
 
-def others(run_id: str, *targets: Target) -> list[WaitingCell]:
-    return [
-        WaitingCell(run_id=run_id, job_id=f"{run_id}{number}", target=one.model_dump(mode="json"))
-        for number, one in enumerate(targets)
-    ]
+def holds(number: int, run_id: str = "r0", node: str = "n", **more: Any) -> list[Hold]:
+    return [Hold(node=node, run_id=run_id, target=CPU.model_dump(mode="json"), **more)] * number
 
 
-def fleet_load(
-    fleet: tuple[Hello, ...] = FLEET,
-    *,
-    by_node: dict[str, int] | None = None,
-    by_run: dict[str, int] | None = None,
-) -> FleetLoad:
-    return FleetLoad(
-        fleet=fleet, held_by_node=by_node or {}, held_by_run=by_run or {}, required_level=Level.NAMESPACES
-    )
+def fleet_load(fleet: tuple[Hello, ...] = FLEET, *, holds: Sequence[Hold] = ()) -> FleetLoad:
+    return FleetLoad(fleet=fleet, holds=holds, required_level=Level.NAMESPACES)
 
 
 def took(*seconds: float, script: str = "d", target: Target = CPU) -> list[AttemptDuration]:
@@ -57,64 +66,91 @@ def took(*seconds: float, script: str = "d", target: Target = CPU) -> list[Attem
 FOUR = Durations(wall_seconds=60, scripts=took(4, 4, 4), recent=took(4, 4, 4, script="x"))
 
 
-def places(run_id: str, cells: list[OwnCell], waiting: list[WaitingCell], **how: object) -> list[WaitingPart]:
+def places(run_id: str, waiting: list[Candidate], **how: Any) -> list[WaitingPart]:
+    """The queue positions of the cells of a run, in the order of its plan."""
     load = how.pop("load", fleet_load())
-    parts = positions(run_id, cells, waiting, load=load, durations=FOUR, **how)  # type: ignore[arg-type]
-    return [parts[cell.job_id] for cell in cells]
+    own = [candidate.job_id for candidate in waiting if candidate.run_id == run_id and not candidate.turn]
+    parts = positions(
+        own, waiting, load=load, durations=FOUR, moment=MOMENT, settings=ServiceSettings(), **how
+    )
+    return [parts[job_id] for job_id in own]
 
 
 def test_runs_take_turns_and_the_run_with_fewest_held_attempts_comes_first() -> None:
-    before, after = others("r1", CPU, CPU, CPU), others("r3", CPU, CPU, CPU)
-    assert [place.position for place in places("r2", mine(CPU, CPU), before + after)] == [2, 5]
-    busy = fleet_load(by_run={"r2": 2})
-    assert [place.position for place in places("r2", mine(CPU), before + after, load=busy)] == [6]
-    assert [
-        place.position
-        for place in places("r2", mine(CPU), before + after, load=fleet_load(by_run={"r1": 9, "r3": 9}))
-    ] == [1]
-    assert {place.of for place in places("r2", mine(CPU, CPU), before + after)} == {8}
+    waiting = [*cells("r1", CPU, CPU, CPU), *cells("r2", CPU, CPU), *cells("r3", CPU, CPU, CPU)]
+    assert [place.position for place in places("r2", waiting)] == [2, 5]
+    assert {place.of for place in places("r2", waiting)} == {8}
+    # It has two of the six attempts that the nodes hold.
+    [first, _] = places("r2", waiting, load=fleet_load(holds=holds(2, "r2")))
+    assert first.position == 5
+    [first, _] = places("r2", waiting, load=fleet_load(holds=[*holds(3, "r1"), *holds(3, "r3", node="g")]))
+    assert first.position == 1
+
+
+def test_a_first_answer_comes_before_repeats_and_later_cells_of_runs_that_have_begun() -> None:
+    begun = [replace(each, run_has_begun=True) for each in cells("r1", CPU, CPU)]
+    repeats = [replace(begun[0], attempt_id=f"r1-0-{turn}", turn=turn) for turn in (1, 2)]
+    full = fleet_load(holds=holds(6, "r0"))
+    [new] = places("r2", [*begun, *repeats, *cells("r2", CPU)], load=full)
+    assert (new.position, new.of) == (1, 3)
+    # A cell of its own that is later in the plan waits for the first answers of others.
+    [_, later] = places("r2", [*cells("r2", CPU, CPU), *cells("r3", CPU)], load=full)
+    assert later.position == 3
+    # Who has waited too long is overtaken no more.
+    old = [replace(each, queued_at=MOMENT - timedelta(seconds=301)) for each in begun]
+    [new] = places("r2", [*old, *cells("r2", CPU)], load=full)
+    assert new.position == 2
+
+
+def test_submitters_take_turns_whatever_the_number_of_their_runs() -> None:
+    many = [cell for run in range(6) for cell in cells(f"r{run}", CPU, submitter="many")]
+    few = cells("r9", CPU, submitter="few")
+    assert [place.position for place in places("r9", [*many, *few])] == [2]
+    full = fleet_load(holds=holds(6, "r7", submitter="many"))
+    assert [place.position for place in places("r9", [*many, *few], load=full)] == [1]
 
 
 def test_background_runs_come_after_all_submitted_runs() -> None:
-    imported = [replace(cell, background=True) for cell in others("r1", CPU, CPU, CPU)]
-    assert [place.position for place in places("r2", mine(CPU, CPU), imported)] == [1, 2]
-    submitted = others("r3", CPU, CPU)
-    assert [place.position for place in places("r2", mine(CPU), imported + submitted, background=True)] == [4]
+    imported = cells("r1", CPU, CPU, CPU, background=True)
+    assert [place.position for place in places("r2", [*imported, *cells("r2", CPU, CPU)])] == [1, 2]
+    waiting = [*imported, *cells("r3", CPU, CPU), *cells("r2", CPU, background=True)]
+    assert [place.position for place in places("r2", waiting)] == [4]
 
 
 def test_only_who_waits_for_the_same_machines_is_ahead() -> None:
     fleet = (node(CPU_BUILD), node(CUDA_BUILD, gpus=1).model_copy(update={"node": "g"}))
     chains = {"cpu": CPU, "cuda": CUDA}
-    [place] = places("r2", mine(chains["cuda"]), others("r1", CPU, CPU, CPU), load=fleet_load(fleet))
+    waiting = [*cells("r1", CPU, CPU, CPU), *cells("r2", chains["cuda"])]
+    [place] = places("r2", waiting, load=fleet_load(fleet))
     assert (place.position, place.of) == (1, 1)
 
 
 def test_a_free_place_is_taken_at_once() -> None:
-    [place] = places("r2", mine(CPU), others("r1", CPU))
+    [place] = places("r2", [*cells("r1", CPU), *cells("r2", CPU)])
     assert place.starts_in is not None
     assert (place.starts_in.at_least, place.starts_in.about) == (0.0, 0.0)
 
 
 def test_what_waits_and_runs_before_it_is_counted_over_all_places() -> None:
-    # Four places in all: twelve cells of about three attempts of four seconds are ahead, and four attempts
-    # are held.
-    crowd = [cell for number in range(12) for cell in others(f"r{number:02}", CPU)]
-    [place] = places("r99", mine(CPU), crowd, load=fleet_load(by_node={"n": 2, "g": 2}))
+    # Four places in all: twelve cells of four seconds are ahead, and four attempts are half done.
+    crowd = [cell for number in range(12) for cell in cells(f"r{number:02}", CPU)]
+    load = fleet_load(holds=[*holds(2), *holds(2, node="g")])
+    [place] = places("r99", [*crowd, *cells("r99", CPU)], load=load)
     assert place.position == 13
     assert place.starts_in is not None
-    assert place.starts_in.about == round((12 * 3 * 4 + 4 * 4 * 3 / 2) / 4, 1)
+    assert place.starts_in.about == (12 * 4 + 4 * 4 / 2) / 4
     assert place.starts_in.at_least < place.starts_in.about < (place.starts_in.at_most or 0)
 
 
 def test_a_line_that_is_longer_than_was_looked_at_has_no_latest_time() -> None:
-    [place] = places("r2", mine(CPU), others("r1", CPU), is_cut=True)
+    [place] = places("r2", [*cells("r1", CPU), *cells("r2", CPU)], is_cut=True)
     assert place.of_at_least
     assert place.starts_in is not None
     assert place.starts_in.at_most is None
 
 
 def test_where_no_node_serves_it_nobody_can_say_when() -> None:
-    [place] = places("r2", mine(CUDA), [], load=fleet_load((node(CPU_BUILD),)))
+    [place] = places("r2", cells("r2", CUDA), load=fleet_load((node(CPU_BUILD),)))
     assert (place.position, place.starts_in) == (1, None)
 
 
@@ -129,16 +165,10 @@ CELLS = st.lists(st.tuples(st.sampled_from(["r1", "r3", "r4"]), st.sampled_from(
 def test_places_are_in_order_and_ranges_hold_what_they_say(
     waiting: list[tuple[str, Target]], targets: list[Target], at_work: dict[str, int]
 ) -> None:
-    counts: Counter[str] = Counter()
-    cells = []
-    for run_id, target in sorted(waiting, key=lambda pair: pair[0]):
-        cells.append(
-            WaitingCell(
-                run_id=run_id, job_id=f"{run_id}{counts[run_id]}", target=target.model_dump(mode="json")
-            )
-        )
-        counts[run_id] += 1
-    found = places("r2", mine(*targets), cells, load=fleet_load(by_run=at_work, by_node={"n": 1}))
+    by_run = {run: [target for other, target in waiting if other == run] for run in ("r1", "r3", "r4")}
+    queue = [cell for run, those in by_run.items() for cell in cells(run, *those)] + cells("r2", *targets)
+    held = [hold for run, number in at_work.items() for hold in holds(number, run)]
+    found = places("r2", queue, load=fleet_load(holds=held))
     for place in found:
         assert 1 <= place.position <= place.of <= len(waiting) + len(targets)
         assert place.starts_in is not None

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from stage import CLAIM, SCRIPT, Stage, result
 
 from app.ids import new_id
+from app.judging.cause.cures import CURES
 from app.runs.lookup.runs import run_document
 from app.runs.submission.submit import Submission, submit
 from app.storage.queries.queue import queue_position
@@ -82,8 +83,9 @@ def test_a_run_that_does_not_wait_is_not_asked_about_the_line(stage: Stage) -> N
     [
         lambda session: queue_position.durations_of_scripts(session, ["sha256:a", "sha256:b"]),
         queue_position.recent_durations,
-        lambda session: queue_position.waiting_cells_of_others(session, new_id(), each=5),
-        queue_position.held_attempts,
+        lambda session: queue_position.waiting_attempts(
+            session, new_id(), nodes=["n"], each=3, late_settings=CURES
+        ),
     ],
 )
 def test_every_look_has_an_index(stage: Stage, look: Look) -> None:

@@ -15,6 +15,7 @@ from app.clock import now
 from app.judging.cause.cures import CURES
 from app.runs.lifecycle.capacity import NodeCapacity
 from app.runs.lifecycle.node_choice import choose
+from app.runs.lookup.runs import run_document
 from app.runs.submission.submit import Submission, submit
 from app.settings import ServiceSettings
 from app.storage.models import AttemptRow
@@ -25,7 +26,9 @@ from worker.contract import Attempt, Hello, Level, Observation, Outcome, Toolcha
 FIX = {"fix": "python"}
 
 
-def submitted(stage: Stage, name: str, *settings: dict[str, str], repeats: int = 4) -> str:
+def submitted(
+    stage: Stage, name: str, *settings: dict[str, str], repeats: int = 4, who: str | None = None
+) -> str:
     with stage.session() as session:
         request = Submission(
             script=f"raise RuntimeError('boom')  # {name}\n",
@@ -33,7 +36,7 @@ def submitted(stage: Stage, name: str, *settings: dict[str, str], repeats: int =
             repeats=repeats,
             targets=tuple(Target(toolchain=TOOLCHAIN, settings=each) for each in settings or ({},)),
         )
-        return submit(session, request, settings=stage.settings).document.id
+        return submit(session, request, settings=stage.settings, who=who).document.id
 
 
 def waiting(stage: Stage) -> list[tuple[str, str]]:
@@ -119,6 +122,33 @@ def test_a_test_for_a_cause_ends_with_the_cell_that_it_tests(stage: Stage) -> No
     assert counts[0] == 5
     assert counts[1] <= 2
     assert ran == sum(counts.values())
+
+
+def test_queue_positions_are_the_order_in_which_cells_start(stage: Stage) -> None:
+    """With submitters, runs that have begun, repeats, and runs of several cells."""
+    node = Node(stage)
+    runs = [submitted(stage, "begun", {}, {"fill": "nan"}, who="one")]
+    node.run(2)
+    runs += [submitted(stage, f"one {number}", who="one") for number in range(3)]
+    runs += [submitted(stage, "two", {}, {"fill": "nan"}, {"threads": "2"}, who="two")]
+    runs += [submitted(stage, "nobody"), submitted(stage, "three", {}, FIX, who="three")]
+    node.held += stage.dispatch()
+    expected: dict[str, int] = {}
+    for run in runs:
+        with stage.session() as session:
+            document = run_document(session, run, settings=stage.settings)
+        expected |= {job.id: job.waiting.position for job in document.jobs if job.waiting is not None}
+    assert sorted(expected.values()) == list(range(1, len(expected) + 1))
+    assert len(expected) >= 8
+    started: list[str] = []
+    while len(started) < len(expected):
+        before = {attempt.attempt_id for attempt in node.held}
+        node.run(1)
+        new = [each.attempt_id for each in node.held if each.attempt_id not in before]
+        with stage.session() as session:
+            jobs = session.scalars(select(AttemptRow.job_id).where(AttemptRow.id.in_(new))).all()
+        started += [job for job in jobs if job in expected and job not in started]
+    assert started == sorted(expected, key=lambda job: expected[job])
 
 
 def candidate(attempt: str, run: str, **more: object) -> Candidate:

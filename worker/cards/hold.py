@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from bisect import insort
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,6 +14,8 @@ from worker.contract import CardReading, Gpu
 from worker.machine.locks import HostLock, acquire_gpus
 from worker.sandbox import Answer
 
+# A first answer of a run overtakes repeats that have waited for the card for less than this.
+_HEAD_START_SECONDS = 20.0
 # After an attempt has ended, the driver may list its processes for a moment.
 _GRACE_SECONDS = 1.0
 
@@ -20,34 +23,37 @@ _GRACE_SECONDS = 1.0
 class CardLine:
     """The order in which the attempts of a process wait for cards: first in, first out.
 
-    An attempt that waits for several cards has its turn when it is the first one on each.
+    A head start counts as time that was waited. An attempt that waits for several cards has its turn when it
+    is the first one on each; the order is the same on all cards, so that two never wait for each other.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._waiting: defaultdict[int, list[object]] = defaultdict(list)
+        self._waiting: defaultdict[int, list[tuple[float, int, object]]] = defaultdict(list)
+        self._count = 0
 
-    def join(self, member: object, indexes: Sequence[int]) -> bool:
+    def join(self, member: object, indexes: Sequence[int], *, head_start_seconds: float = 0.0) -> bool:
         """Join the line unless `member` is in it. True if it is its turn."""
         with self._lock:
-            for index in indexes:
-                if member not in self._waiting[index]:
-                    self._waiting[index].append(member)
-            return all(self._waiting[index][0] is member for index in indexes)
+            if not any(other is member for index in indexes for *_, other in self._waiting[index]):
+                self._count += 1
+                place = (time.monotonic() - head_start_seconds, self._count, member)
+                for index in indexes:
+                    insort(self._waiting[index], place, key=lambda each: (each[0], each[1]))
+            return all(self._waiting[index][0][-1] is member for index in indexes)
 
     def leave(self, member: object) -> None:
         """Leave the line; does nothing if `member` is not in it."""
         with self._lock:
-            for members in self._waiting.values():
-                if member in members:
-                    members.remove(member)
+            for index, places in self._waiting.items():
+                self._waiting[index] = [place for place in places if place[-1] is not member]
 
 
 class CardHold:
     """The cards of one attempt, and their locks once it has them.
 
     `locks` are given if it has them from the start. Without them the attempt waits for its cards at most
-    `most_seconds`.
+    `most_seconds`; with a first answer of its run it comes before repeats.
     """
 
     def __init__(
@@ -59,11 +65,13 @@ class CardHold:
         line: CardLine,
         most_seconds: float,
         locks: Mapping[int, HostLock] | None = None,
+        is_first_answer: bool = False,
     ) -> None:
         self._cards = cards
         self.indexes = list(indexes)
         self._folder = folder
         self._line = line
+        self._head_start_seconds = _HEAD_START_SECONDS if is_first_answer else 0.0
         self.most_seconds = most_seconds
         self.is_gated = locks is None
         self._guard = threading.Lock()
@@ -111,7 +119,8 @@ class CardHold:
                 return Answer.NEVER
             if self._waits_since is None:
                 self._waits_since = time.monotonic()
-            if not self._line.join(self, self.indexes) or not self._take():
+            is_next = self._line.join(self, self.indexes, head_start_seconds=self._head_start_seconds)
+            if not is_next or not self._take():
                 return Answer.WAIT
             self.read_before()
             self._stop_waiting()

@@ -189,6 +189,8 @@ class Attempt(Message):
     capability: Name | None = None
     # A node without a gate, or one that does not know this field, gives the cards from the start.
     card: CardUse = CardUse.FROM_START
+    # Nothing of its run has begun: at its first touch it comes before repeats that wait for the card.
+    is_first_answer: bool = False
     settings: SettingValues = Field(default_factory=dict)
     limits: Limits = Field(default_factory=Limits)
     # The statements whose passage is to be observed. Such an attempt starts cold.

@@ -44,7 +44,12 @@ class Entry:
 
     def is_same_work(self, attempt: Attempt) -> bool:
         """True if the other message differs from this one by its lease alone."""
-        lease = {"lease_no": attempt.lease_no, "instance": attempt.instance, "card": attempt.card}
+        lease = {
+            "lease_no": attempt.lease_no,
+            "instance": attempt.instance,
+            "card": attempt.card,
+            "is_first_answer": attempt.is_first_answer,
+        }
         return self.attempt.model_copy(update=lease) == attempt
 
 
@@ -160,7 +165,7 @@ class Grants:
     def _make_hold(self, attempt: Attempt, usable: Sequence[int]) -> CardHold | None:
         """Cards for an attempt. None if it has to wait for some."""
         if self._is_at_touch(attempt):
-            return self._assign(usable)
+            return self._assign(usable, is_first_answer=attempt.is_first_answer)
         return self._take_locks(usable, attempt.cards_needed)
 
     def release(self, grant: Grant) -> None:
@@ -190,7 +195,7 @@ class Grants:
                 return self._from_start.total() == 0 and not is_reserved
             return self._at_touch.total() == 0
 
-    def _assign(self, usable: Sequence[int]) -> CardHold | None:
+    def _assign(self, usable: Sequence[int], *, is_first_answer: bool) -> CardHold | None:
         """The card with the fewest attempts under way. None if each has as many as it may have."""
         if not usable:
             return None
@@ -199,7 +204,7 @@ class Grants:
             if self._at_touch[index] >= self.card_places:
                 return None
             self._at_touch[index] += 1
-        return self._hold([index], locks=None)
+        return self._hold([index], locks=None, is_first_answer=is_first_answer)
 
     def _take_locks(self, usable: Sequence[int], needed: int) -> CardHold | None:
         """Cards that nobody uses, with their locks. None if there are too few."""
@@ -216,7 +221,9 @@ class Grants:
             self._from_start.update(list(locks))
         return self._hold(list(locks), locks=locks)
 
-    def _hold(self, indexes: Sequence[int], *, locks: dict[int, HostLock] | None) -> CardHold:
+    def _hold(
+        self, indexes: Sequence[int], *, locks: dict[int, HostLock] | None, is_first_answer: bool = False
+    ) -> CardHold:
         return CardHold(
             self._cards,
             indexes,
@@ -224,6 +231,7 @@ class Grants:
             line=self._line,
             most_seconds=self._card_wait_seconds,
             locks=locks,
+            is_first_answer=is_first_answer,
         )
 
     def check_cards(self, sandbox: Sandbox, lock: HostLock) -> None:

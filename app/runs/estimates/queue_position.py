@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from app.runs.estimates.durations import Durations
+from app.runs.estimates.line import Line
 from app.runs.run_object.document import RangePart, WaitingPart
-from app.storage.queries.queue.queue_position import WaitingCell
+from app.settings import ServiceSettings
+from app.storage.queries.queue.queue import Candidate, Hold
 from app.targets.fleet import can_serve, cards_of_kind, usable_cards
 from app.targets.target import Target, target_of
-from worker.contract import Device, Hello, Level
+from worker.contract import AttemptKind, Device, Hello, Level
 from worker.contract.names import plain_waits_for
 
 # A node that becomes free gets work within this time.
 SLACK_SECONDS = 5.0
-# Attempts of each cell ahead: at least, about, at most. Their plans are not read. A cell with mixed results
-# takes more.
-ATTEMPTS_AHEAD = (1, 3, 5)
+# Attempts of each cell ahead that are counted, if so many wait. Many cells are decided by so many.
+ATTEMPTS_AHEAD = 3
+# A cell with mixed results takes more attempts than wait, and other runs may come.
+MORE_AHEAD = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetLoad:
-    """The nodes, how many attempts each holds, and how many attempts of each run are held."""
+    """The nodes, and the attempts on them."""
 
     fleet: Sequence[Hello]
-    held_by_node: Mapping[str, int]
-    held_by_run: Mapping[str, int]
+    holds: Sequence[Hold]
     required_level: Level
     _nodes_by_target: dict[tuple[object, ...], frozenset[str]] = field(default_factory=dict)
 
@@ -48,6 +51,15 @@ class FleetLoad:
                 if can_serve(hello, target, required_level=self.required_level) is None
             )
         return self._nodes_by_target[key]
+
+    @property
+    def held_at_once(self) -> int:
+        """The number of attempts that dispatch gives to all nodes together."""
+        return sum(hello.slots + 1 for hello in self.fleet)
+
+    def held_by(self, nodes: frozenset[str]) -> int:
+        """The number of attempts on these nodes, without previews."""
+        return sum(hold.node in nodes and hold.kind is not AttemptKind.PREVIEW for hold in self.holds)
 
     def places(self, nodes: frozenset[str], target: Target) -> int:
         """The number of attempts on this target that these nodes run at once; at least 1."""
@@ -76,79 +88,74 @@ def _places(hello: Hello, target: Target) -> int:
 
 @dataclass(slots=True)
 class _Load:
-    """The work ahead on one set of nodes, in seconds."""
+    """The work ahead on one set of nodes: waiting cells, and the seconds of attempts."""
 
     cells: int = 0
     at_least: float = 0.0
     about: float = 0.0
     at_most: float = 0.0
+    attempts: int = 0
 
-    def add(self, seconds: RangePart) -> None:
-        least, about, most = ATTEMPTS_AHEAD
-        self.cells += 1
-        self.at_least += least * seconds.at_least
-        self.about += about * seconds.about
-        self.at_most += most * (seconds.at_most or seconds.about)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnCell:
-    """A waiting cell whose position is asked for."""
-
-    job_id: str
-    script: str
-    target: Target
+    def add(self, candidate: Candidate, seconds: RangePart) -> None:
+        if _opens_cell(candidate):
+            self.cells += 1
+            # A cell may end with its first attempt.
+            self.at_least += seconds.at_least
+        self.attempts += 1
+        self.about += seconds.about
+        self.at_most += MORE_AHEAD * (seconds.at_most or seconds.about)
 
 
-@dataclass(frozen=True, slots=True)
-class _QueueEntry:
-    """A cell in the queue; `job_id` is None for a cell of another run.
-
-    `turn` sorts the queue as dispatch does.
-    """
-
-    turn: tuple[bool, int, str]
-    script: str
-    target: Target
-    job_id: str | None
+def _opens_cell(candidate: Candidate) -> bool:
+    """Whether nothing of its cell is before it."""
+    return candidate.turn == 0
 
 
 def positions(
-    run_id: str,
-    own: Sequence[OwnCell],
-    others: Sequence[WaitingCell],
+    own: Collection[str],
+    waiting: Sequence[Candidate],
     *,
     load: FleetLoad,
     durations: Durations,
-    background: bool = False,
+    moment: datetime,
+    settings: ServiceSettings,
+    scripts: Mapping[str, str] | None = None,
     is_cut: bool = False,
 ) -> dict[str, WaitingPart]:
-    """The queue position of each own cell, by job id.
+    """The queue position of each cell of `own`, by job id, among the cells of which nothing has begun.
 
-    Dispatch takes submitted runs before background runs, then the run with the fewest held attempts, then the
-    cells in the order of the plan. `is_cut` says that `others` is not the whole queue.
+    `waiting` are attempts in the order of the plan of each run. Dispatch is played with them, so that the
+    order is that of its turns. `scripts` are the digests of scripts whose durations are known, by job id.
+    `is_cut` says that `waiting` is not the whole queue.
     """
     loads: dict[frozenset[str], _Load] = {}
-    queue = _queue(run_id, own, others, load=load, background=background)
-    totals: Counter[frozenset[str]] = Counter(load.nodes_for(cell.target) for cell in queue)
-    parts = {}
-    for cell in queue:
-        nodes = load.nodes_for(cell.target)
-        if cell.job_id is not None:
+    targets = {candidate.job_id: target_of(candidate) for candidate in waiting}
+    nodes_of = {job_id: load.nodes_for(target) for job_id, target in targets.items()}
+    totals = Counter(nodes_of[candidate.job_id] for candidate in waiting if _opens_cell(candidate))
+    missing = set(own) & targets.keys()
+    one = durations.of("", next(iter(targets.values()))).range.about if targets else 0.0
+    line = Line(waiting, load.holds, places=load.held_at_once, seconds=one, moment=moment, settings=settings)
+    parts: dict[str, WaitingPart] = {}
+    for candidate in line.starts():
+        job_id, target = candidate.job_id, targets[candidate.job_id]
+        nodes = nodes_of[job_id]
+        if job_id in missing:
+            missing.discard(job_id)
             ahead = [each for group, each in loads.items() if group & nodes]
             of = sum(number for group, number in totals.items() if group & nodes)
-            starts_in = (
-                _starts_in(nodes, cell.target, ahead, load, durations, is_cut=is_cut) if nodes else None
-            )
+            starts_in = _starts_in(nodes, target, ahead, load, durations, is_cut=is_cut) if nodes else None
             position = 1 + sum(each.cells for each in ahead)
-            parts[cell.job_id] = WaitingPart(
+            parts[job_id] = WaitingPart(
                 position=position,
                 of=max(of, position),
                 of_at_least=is_cut,
                 starts_in=starts_in,
                 reason=_reason(nodes, load),
             )
-        loads.setdefault(nodes, _Load()).add(durations.of(cell.script, cell.target).range)
+            if not missing:
+                break
+        script = (scripts or {}).get(job_id, "")
+        loads.setdefault(nodes, _Load()).add(candidate, durations.of(script, target).range)
     return parts
 
 
@@ -158,41 +165,6 @@ def _reason(nodes: frozenset[str], load: FleetLoad) -> str | None:
     if not hellos or not all(hello.waits_for for hello in hellos):
         return None
     return f"{hellos[0].node}: {plain_waits_for(hellos[0].waits_for)}"
-
-
-def _queue(
-    run_id: str,
-    own: Sequence[OwnCell],
-    others: Sequence[WaitingCell],
-    *,
-    load: FleetLoad,
-    background: bool,
-) -> list[_QueueEntry]:
-    """All waiting cells in the order of dispatch."""
-    own_turns = _turns([(background, run_id)] * len(own), load)
-    other_turns = _turns([(cell.background, cell.run_id) for cell in others], load)
-    queue = [
-        _QueueEntry(turn, cell.script, cell.target, cell.job_id)
-        for turn, cell in zip(own_turns, own, strict=True)
-    ]
-    queue += [
-        _QueueEntry(turn, "", target_of(cell), None) for turn, cell in zip(other_turns, others, strict=True)
-    ]
-    return sorted(queue, key=lambda cell: cell.turn)
-
-
-def _turns(runs: Sequence[tuple[bool, str]], load: FleetLoad) -> list[tuple[bool, int, str]]:
-    """The sort key of each cell: background, held attempts of its run when it is dispatched, and the run.
-
-    `runs` gives for each cell, in the order of the plan, whether its run is a background run, and the run's
-    id.
-    """
-    ranks: Counter[str] = Counter()
-    turns = []
-    for background, run_id in runs:
-        turns.append((background, load.held_by_run.get(run_id, 0) + ranks[run_id], run_id))
-        ranks[run_id] += 1
-    return turns
 
 
 def _starts_in(
@@ -209,17 +181,15 @@ def _starts_in(
     Nodes are never idle while a cell waits that they serve.
     """
     places = load.places(nodes, target)
-    held_attempts = sum(load.held_by_node.get(node, 0) for node in nodes)
+    on_nodes = load.held_by(nodes)
     one = durations.of("", target).range
-    cells = sum(each.cells for each in ahead)
     least = about = most = 0.0
-    if cells + held_attempts >= places:
-        _least, about_attempts, most_attempts = ATTEMPTS_AHEAD
-        about = (sum(each.about for each in ahead) + held_attempts * one.about * about_attempts / 2) / places
-        most = (
-            sum(each.at_most for each in ahead) + held_attempts * (one.at_most or one.about) * most_attempts
-        ) / places
-        # The longest cell ahead may be the last one, and still run when this cell has started elsewhere.
+    if sum(each.attempts for each in ahead) + on_nodes >= places:
+        # Those that run are half done, on average.
+        running = min(on_nodes, places)
+        about = (sum(each.about for each in ahead) + (on_nodes - running / 2) * one.about) / places
+        most = (sum(each.at_most for each in ahead) + on_nodes * (one.at_most or one.about)) / places
+        # The longest attempt ahead may be the last one, and still run when this cell has started elsewhere.
         least = max(0.0, sum(each.at_least for each in ahead) / places - one.at_least)
     about = max(about, least)
     return RangePart(

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from sqlalchemy.orm import Session
 
+from app.clock import now
+from app.judging.cause.cures import CURES
 from app.runs.estimates.durations import Durations
 from app.runs.estimates.plan_document import estimated_plan
-from app.runs.estimates.queue_position import FleetLoad, OwnCell, positions
+from app.runs.estimates.queue_position import ATTEMPTS_AHEAD, FleetLoad, positions
 from app.runs.rows.nodes import fleet as known_fleet
 from app.runs.run_object.document import JobPart, RangePart, RunDocument, WaitingPart
 from app.settings import ServiceSettings
 from app.states import OPEN_STATES
+from app.storage.queries.queue import queue
 from app.storage.queries.queue import queue_position as queries
+from app.storage.queries.queue.queue import Candidate
 from app.targets.planning.plan import Plan
 from app.targets.target import Target
 from worker.contract import Hello
@@ -26,7 +31,7 @@ def with_waiting(session: Session, document: RunDocument, *, settings: ServiceSe
         return document
     fleet = known_fleet(session, settings=settings)
     durations = _durations(session, [job.script for job in waiting], settings=settings)
-    parts = _positions(session, document.id, waiting, fleet, durations, settings=settings)
+    parts = _positions(session, document, waiting, fleet, durations, settings=settings)
     jobs = [
         job.model_copy(update={"waiting": parts[job.id]}) if job.id in parts else job for job in document.jobs
     ]
@@ -39,7 +44,7 @@ def with_estimate(
     """A plan with estimates for each cell and for the whole, and with the queue positions of its cells."""
     runnable = [job for job in document.jobs if job.state == "queued"]
     durations = _durations(session, [job.script for job in runnable], settings=settings)
-    parts = _positions(session, document.id, runnable, fleet, durations, settings=settings)
+    parts = _positions(session, document, runnable, fleet, durations, settings=settings)
     estimated = estimated_plan(document, plan, durations, slots=sum(hello.slots for hello in fleet))
     jobs = [job.model_copy(update={"waiting": parts.get(job.id)}) for job in estimated.jobs]
     whole = estimated.estimate
@@ -76,23 +81,43 @@ def _durations(session: Session, scripts: Sequence[str], *, settings: ServiceSet
 
 def _positions(
     session: Session,
-    run_id: str,
+    document: RunDocument,
     jobs: Sequence[JobPart],
     fleet: Sequence[Hello],
     durations: Durations,
     *,
     settings: ServiceSettings,
 ) -> dict[str, WaitingPart]:
-    others, is_cut = queries.waiting_cells_of_others(session, run_id, each=len(jobs) + 1)
-    held_by_node, held_by_run = queries.held_attempts(session)
-    load = FleetLoad(
-        fleet=fleet,
-        held_by_node=held_by_node,
-        held_by_run=held_by_run,
-        required_level=settings.required_level,
+    waiting, is_cut = queries.waiting_attempts(
+        session,
+        document.id,
+        nodes=[hello.node for hello in fleet],
+        each=ATTEMPTS_AHEAD,
+        late_settings=CURES,
     )
-    own = [OwnCell(job_id=job.id, script=job.script, target=_target(job)) for job in jobs]
-    background = queries.is_background_run(session, run_id)
+    moment = now()
+    stored = {candidate.job_id for candidate in waiting}
+    waiting += [_plan_cell(document, job, moment) for job in jobs if job.id not in stored]
+    load = FleetLoad(fleet=fleet, holds=queue.holds(session), required_level=settings.required_level)
     return positions(
-        run_id, own, others, load=load, durations=durations, background=background, is_cut=is_cut
+        {job.id for job in jobs},
+        waiting,
+        load=load,
+        durations=durations,
+        moment=moment,
+        settings=settings,
+        scripts={job.id: job.script for job in jobs},
+        is_cut=is_cut,
+    )
+
+
+def _plan_cell(document: RunDocument, job: JobPart, moment: datetime) -> Candidate:
+    """The first attempt of a cell of a plan that is not stored."""
+    return Candidate(
+        attempt_id=job.id,
+        job_id=job.id,
+        run_id=document.id,
+        node=None,
+        target=_target(job).model_dump(mode="json"),
+        queued_at=moment,
     )

@@ -118,6 +118,7 @@ def dispatch(session: Session, broker: Broker, *, settings: ServiceSettings) -> 
             job,
             attempt,
             hello=fleet[node],
+            is_first_answer=not by_id[attempt_id].run_has_begun,
             text=texts[job.script_digest],
             card=capacities[node].use_of(target_of(job), use_of(by_id[attempt_id], uses, first_lease=0)),
             settings=settings,
@@ -136,6 +137,7 @@ def _lease(
     hello: Hello,
     text: str,
     card: CardUse,
+    is_first_answer: bool,
     settings: ServiceSettings,
 ) -> None:
     moment = now()
@@ -168,6 +170,7 @@ def _lease(
         gpus=target.cards_needed,
         capability=target.capability,
         card=card,
+        is_first_answer=is_first_answer,
         settings=target.settings,
         limits=settings.limits_of(attempt.kind),
         required_level=settings.required_level,

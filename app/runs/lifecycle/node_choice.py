@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from heapq import heapify, heappop, heappush
-from typing import NamedTuple
 
 from app.clock import now
 from app.runs.lifecycle.capacity import NodeCapacity, use_of
 from app.settings import ServiceSettings
 from app.storage.queries.queue.queue import Candidate, Hold
+from app.storage.queries.queue.turns import Turns, first_on_several_cards
 from app.targets.target import Target, target_of
 from worker.contract import AttemptKind, CardUse, Level
-
-# How long somebody waits decides nothing before the time of `repeat_seconds`.
-_ANY_TIME = datetime.min.replace(tzinfo=UTC)
 
 
 def choose_previews(
@@ -50,12 +47,8 @@ def choose(
 ) -> dict[str, str]:
     """The node for each attempt that is no preview, by attempt id. A job stays on its node.
 
-    A canary comes first, then submitted runs, then background runs. Among those a run of which nothing has
-    begun comes before all repeats, so that its first answer does not wait for the last answer of another one.
-    Then the submitter with the fewest attempts on nodes (`holds`) is next, then the run with the fewest, then
-    the cell that has had the fewest. A run whose attempt has waited for `repeat_seconds` of the settings
-    takes its turn with those that have not begun, the longest wait first, so that it starts however many new
-    runs come.
+    The order is that of `Turns`, beside the attempts on nodes (`holds`). An attempt that has waited for
+    `repeat_seconds` of the settings is overdue.
 
     The first attempt of a job on several cards does not wait for its turn: it would keep cards idle as long
     if it came later. That ends once a submitted attempt on one card has waited for `one_card_seconds` of the
@@ -65,69 +58,38 @@ def choose(
     other kind have ended. It comes before all others, and nobody starts on its cards meanwhile.
     """
     repeats = [candidate for candidate in candidates if candidate.kind is not AttemptKind.PREVIEW]
-    on_nodes = [hold for hold in holds if hold.kind is not AttemptKind.PREVIEW]
+    moment = now()
+    overdue_since = moment - timedelta(seconds=settings.repeat_seconds)
     choice = _Choice(
         capacities=capacities,
-        busy=Counter(hold.run_id for hold in on_nodes),
-        busy_submitters=Counter(hold.submitter for hold in on_nodes if hold.submitter),
+        turns=Turns.beside(holds, overdue_since=overdue_since),
         required_level=settings.required_level,
         uses=uses,
         next_on_cards={} if next_on_cards is None else next_on_cards,
         bound={candidate.job_id: candidate.node for candidate in repeats},
     )
     choice.place_next({candidate.attempt_id: candidate for candidate in repeats})
-    for candidate in _first_on_several_cards(repeats, settings.one_card_seconds):
+    patience = timedelta(seconds=settings.one_card_seconds)
+    for candidate in first_on_several_cards(repeats, waits_since=moment - patience):
         choice.place(candidate)
     by_run: dict[str, deque[Candidate]] = {}
     for candidate in repeats:
         if candidate.attempt_id not in choice.tried:
             by_run.setdefault(candidate.run_id, deque()).append(candidate)
-    overdue_since = now() - timedelta(seconds=settings.repeat_seconds)
-    turns = [choice.turn_of(waiting[0], overdue_since) for waiting in by_run.values()]
+    turns = [choice.turns.turn_of(waiting[0]) for waiting in by_run.values()]
     heapify(turns)
     while turns and any(capacity.attempts > 0 for capacity in capacities.values()):
         turn = heappop(turns)
         waiting = by_run[turn.run_id]
-        today = choice.turn_of(waiting[0], overdue_since)
+        today = choice.turns.turn_of(waiting[0])
         if today > turn:
             # Another run of the same submitter got something meanwhile.
             heappush(turns, today)
             continue
         choice.place(waiting.popleft())
         if waiting:
-            heappush(turns, choice.turn_of(waiting[0], overdue_since))
+            heappush(turns, choice.turns.turn_of(waiting[0]))
     return choice.chosen
-
-
-class _Turn(NamedTuple):
-    """The place of a run among all that wait; the smallest is next."""
-
-    is_no_canary: bool
-    is_background: bool
-    is_patient: bool
-    busy_submitter: int
-    busy_run: int
-    waits_since: datetime
-    cell_turn: int
-    run_id: str
-
-
-def _first_on_several_cards(candidates: Sequence[Candidate], patience_seconds: float) -> list[Candidate]:
-    """The first attempt of each submitted job on several cards that has not begun.
-
-    None if an attempt on one card has lost its patience: it is overtaken no more.
-    """
-    since = now() - timedelta(seconds=patience_seconds)
-    first: dict[str, Candidate] = {}
-    for candidate in candidates:
-        if candidate.background:
-            continue
-        cards = target_of(candidate).cards_needed
-        if cards == 1 and candidate.queued_at < since:
-            return []
-        if cards > 1 and candidate.node is None:
-            first.setdefault(candidate.job_id, candidate)
-    return list(first.values())
 
 
 @dataclass(slots=True, kw_only=True)
@@ -135,8 +97,7 @@ class _Choice:
     """One round. `bound` is the node of each job that has one."""
 
     capacities: Mapping[str, NodeCapacity]
-    busy: Counter[str]
-    busy_submitters: Counter[str]
+    turns: Turns
     required_level: Level
     uses: Mapping[str, CardUse]
     next_on_cards: MutableMapping[str, str]
@@ -144,23 +105,6 @@ class _Choice:
     chosen: dict[str, str] = field(default_factory=dict)
     # The attempts whose turn is over in this round.
     tried: set[str] = field(default_factory=set)
-
-    def turn_of(self, candidate: Candidate, overdue_since: datetime) -> _Turn:
-        """The turn of a run whose next attempt is this one."""
-        is_patient = candidate.run_has_begun and candidate.queued_at > overdue_since
-        return _Turn(
-            is_no_canary=not candidate.is_canary,
-            is_background=candidate.background,
-            is_patient=is_patient,
-            # A caller without a token is known by the run only.
-            busy_submitter=self.busy_submitters[candidate.submitter]
-            if candidate.submitter
-            else self.busy[candidate.run_id],
-            busy_run=self.busy[candidate.run_id],
-            waits_since=_ANY_TIME if is_patient else candidate.queued_at,
-            cell_turn=candidate.turn,
-            run_id=candidate.run_id,
-        )
 
     def place_next(self, by_id: Mapping[str, Candidate]) -> None:
         """Place the attempts that are next on the cards of a node, or let nobody else start on these."""
@@ -222,9 +166,7 @@ class _Choice:
         self.capacities[name].fill(target, use=use)
         self.bound[candidate.job_id] = name
         self.chosen[candidate.attempt_id] = name
-        self.busy[candidate.run_id] += 1
-        if candidate.submitter:
-            self.busy_submitters[candidate.submitter] += 1
+        self.turns.start(candidate)
         return True
 
     def _nodes_of(self, candidate: Candidate) -> list[str]:

@@ -78,12 +78,14 @@ def candidates(
     of_a_job: int = PER_RUN,
     without_scripts: Iterable[str] = (),
     late_settings: Collection[str] = (),
+    of_runs: Collection[str] | None = None,
 ) -> list[Candidate]:
     """Queued attempts that are free or bound to one of these nodes, in the order of dispatch.
 
     A canary comes first, then submitted runs. Runs take turns, and so do the cells of a run, cheap ones
     first: each has its first attempt before one has its second. Repeats of cells with one of `late_settings`
-    come last. The attempts of a job are alike, so at most `of_a_job` of each are read.
+    come last. The attempts of a job are alike, so at most `of_a_job` of each are read. `of_runs` limits the
+    runs.
     """
     waiting = _waiting_attempts(of_a_job)
     background = RunRow.trigger.not_in(FOREGROUND).label("background")
@@ -117,6 +119,8 @@ def candidates(
         .join(RunRow, RunRow.id == JobRow.run_id)
         .where(JobRow.state.in_(OPEN_STATES), or_(JobRow.node.is_(None), JobRow.node.in_(list(nodes))))
     )
+    if of_runs is not None:
+        ranked_jobs = ranked_jobs.where(JobRow.run_id.in_(list(of_runs)))
     excluded = list(without_scripts)
     if excluded:
         ranked_jobs = ranked_jobs.where(JobRow.script_digest.not_in(excluded))

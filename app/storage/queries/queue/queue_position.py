@@ -1,20 +1,20 @@
-"""Reads waiting cells and the durations of attempts. Each query is bounded and uses an index."""
+"""Reads waiting attempts and the durations of attempts. Each query is bounded and uses an index."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import func, select, true
 from sqlalchemy.orm import Session
 
-from app.states import FOREGROUND, HELD_ATTEMPT_STATES, OPEN_ATTEMPT_STATES, OPEN_STATES
+from app.states import FOREGROUND, OPEN_ATTEMPT_STATES, OPEN_STATES
 from app.storage.models import AttemptRow, JobRow, RunRow, ScriptRow
+from app.storage.queries.queue.queue import Candidate, candidates
 from worker.contract import AttemptKind
 
-# Limits for the cells and runs of others that are read. A longer queue is shown as longer.
+# Limits for the attempts and runs of others that are read. A longer queue is shown as longer.
 MOST_OTHERS = 500
 MOST_RUNS = 100
 # The latest jobs of one script, and the latest attempts of any script.
@@ -26,16 +26,6 @@ _BACKGROUND = RunRow.trigger.not_in(FOREGROUND)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WaitingCell:
-    """A job with no attempt on a node yet. A `background` cell comes after all cells of submitted runs."""
-
-    run_id: str
-    job_id: str
-    target: dict[str, Any]
-    background: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptDuration:
     """The seconds that an attempt took on its node, from its start to its result."""
 
@@ -44,13 +34,13 @@ class AttemptDuration:
     seconds: float
 
 
-def is_background_run(session: Session, run_id: str) -> bool:
-    """Whether a run is a background run. False for a run that is not stored."""
-    return bool(session.scalar(select(_BACKGROUND).where(RunRow.id == run_id)))
+def waiting_attempts(
+    session: Session, run_id: str, *, nodes: Iterable[str], each: int, late_settings: Collection[str]
+) -> tuple[list[Candidate], bool]:
+    """The waiting attempts of a run and of other open ones, `each` of a cell, in the order of dispatch.
 
-
-def waiting_cells_of_others(session: Session, run_id: str, *, each: int) -> tuple[list[WaitingCell], bool]:
-    """The waiting cells of other open runs, at most `each` of a run, and whether there are more."""
+    The second value says whether there are more of others than the limits. Previews are left out.
+    """
     opened = (
         select(RunRow.id)
         .where(RunRow.state.in_(OPEN_STATES), RunRow.id != run_id)
@@ -58,34 +48,18 @@ def waiting_cells_of_others(session: Session, run_id: str, *, each: int) -> tupl
         .limit(MOST_RUNS + 1)
     )
     run_ids = list(session.scalars(opened))
-    runs = (
-        select(RunRow.id, _BACKGROUND.label("background"))
-        .where(RunRow.id.in_(run_ids[:MOST_RUNS]))
-        .subquery()
+    all_waiting = candidates(
+        session,
+        nodes=nodes,
+        of_a_job=each,
+        late_settings=late_settings,
+        of_runs=[run_id, *run_ids[:MOST_RUNS]],
     )
-    cells = (
-        select(JobRow.id, JobRow.target, JobRow.position)
-        .where(JobRow.run_id == runs.c.id, JobRow.state == "queued")
-        .order_by(JobRow.position)
-        .limit(each)
-        .lateral()
-    )
-    query = select(runs.c.id.label("run_id"), runs.c.background, cells.c.id, cells.c.target).join(
-        cells, true()
-    )
-    # In the order of dispatch: the first cells of each run first.
-    rows = (
-        session.execute(
-            query.order_by(runs.c.background, cells.c.position, runs.c.id).limit(MOST_OTHERS + 1)
-        ).all()
-        if run_ids
-        else []
-    )
-    waiting = [
-        WaitingCell(run_id=row.run_id, job_id=row.id, target=row.target, background=row.background)
-        for row in rows[:MOST_OTHERS]
-    ]
-    return waiting, len(run_ids) > MOST_RUNS or len(rows) > MOST_OTHERS
+    waiting = [candidate for candidate in all_waiting if candidate.kind is not AttemptKind.PREVIEW]
+    own = [candidate for candidate in waiting if candidate.run_id == run_id]
+    others = [candidate for candidate in waiting if candidate.run_id != run_id]
+    is_cut = len(run_ids) > MOST_RUNS or len(others) > MOST_OTHERS
+    return [*own, *others[:MOST_OTHERS]], is_cut
 
 
 _SECONDS = func.extract("epoch", AttemptRow.recorded_at - AttemptRow.started_at)
@@ -136,18 +110,6 @@ def recent_durations(session: Session) -> list[AttemptDuration]:
         AttemptDuration(script=row.script_digest, target=row.target, seconds=float(row.seconds))
         for row in session.execute(query)
     ]
-
-
-def held_attempts(session: Session) -> tuple[dict[str, int], dict[str, int]]:
-    """The number of held attempts by node, and by run."""
-    query = select(AttemptRow.node, AttemptRow.run_id, func.count()).where(
-        AttemptRow.state.in_(HELD_ATTEMPT_STATES), AttemptRow.node.is_not(None)
-    )
-    nodes, runs = Counter[str](), Counter[str]()
-    for node, run_id, number in session.execute(query.group_by(AttemptRow.node, AttemptRow.run_id)):
-        nodes[str(node)] += number
-        runs[run_id] += number
-    return nodes, runs
 
 
 def open_attempts(session: Session, run_id: str) -> Sequence[AttemptRow]:
