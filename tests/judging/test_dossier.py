@@ -139,6 +139,19 @@ def test_a_decision_that_float64_takes_otherwise_is_the_cause_though_all_numbers
     assert answers(dossier)["C"] == "aten::gt"
 
 
+@pytest.mark.parametrize(("name", "cause"), [("round", "rounding_before_a_decision"), ("gt", "rounding")])
+def test_another_step_or_index_is_another_number_and_a_mask_need_not_be(name: str, cause: str) -> None:
+    decision = {"decisions": [{"number": 4, "name": f"aten::{name}", "elements": 1}]}
+    assert build_dossier([cell(CPU, off_by(2), shadow=decision)]).cause == cause
+
+
+def test_a_wrong_kernel_of_torch_is_not_the_scripts_because_it_brings_another() -> None:
+    side = {"side": "cpu", "explained": False, "error": 0.5, "ulps": 1e6}
+    wrong = {"number": 2, "name": "aten::cos", "dtype": "torch.float32", "sides": [side]}
+    dossier = build_dossier([cell(CPU, off_by(2), unexplained=1, operations=[wrong], own=["aten::sin"])])
+    assert "script's own" not in dossier.defect_sentence
+
+
 def test_repeats_that_differ_are_no_rounding() -> None:
     plain = DossierCell(label="cpu", attempts=3, outputs=3)
     dossier = build_dossier([plain, cell(CPU, off_by(2))])
@@ -175,8 +188,13 @@ def test_a_cast_of_what_no_integer_holds_is_undefined() -> None:
 def test_free_signs_are_the_cause_if_the_factors_are_right() -> None:
     choice = {"name": "aten::_linalg_svd", "number": 1, "why": "several right answers"}
     free = {"restart_count": 2, "free_choices": 2, "restarts": [choice, choice]}
-    assert build_dossier([cell(CPU, value(), shadow=free)]).cause == "sign_or_order"
-    assert build_dossier([cell(CPU, value(), unjudged=1, shadow=free)]).cause is None
+    dossier = build_dossier([cell(CPU, value(free=True), shadow=free)])
+    assert dossier.cause == "sign_or_order"
+    # There are no two sides.
+    assert dossier.summary.startswith("Signs or the order of the numbers are free in what the script shows")
+    assert build_dossier([cell(CPU, value(free=True), unjudged=1, shadow=free)]).cause is None
+    # What is free stays within a pseudoinverse.
+    assert build_dossier([cell(CPU, off_by(2), shadow=free)]).cause == "rounding"
 
 
 def test_memory_that_nobody_wrote_leaves_a_no_open() -> None:

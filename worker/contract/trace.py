@@ -82,6 +82,7 @@ class ShownValue(Message):
     script began with move by one unit, `rounding` how far if each step's result moves by up to one.
     `relative` is the largest error over the largest number of the reference. `outside` counts the elements
     that neither of both explains, `at` is the index of the worst one. A distance that is not finite is None.
+    `free`: it is one of several right answers, such as a singular vector with its sign.
     """
 
     name: Annotated[str, StringConstraints(pattern=r"^(?:print|read)\[[0-9]{1,9}\]$|^\w+$", max_length=80)]
@@ -97,6 +98,7 @@ class ShownValue(Message):
     rounding: Size | None = None
     outside: Count = 0
     at: Count = 0
+    free: bool = False
 
 
 class ComparedSide(Message):

@@ -89,6 +89,8 @@ def copy_to_cpu(value):
     Raises TypeError for any other type.
     """
     if isinstance(value, torch.Tensor):
+        if value._is_zerotensor():
+            return torch.zeros(value.shape, dtype=value.dtype)
         value = value.detach() if value.requires_grad else value
         return value.clone() if value.device.type == "cpu" else value.to("cpu", copy=True)
     if isinstance(value, (list, tuple)):

@@ -22,6 +22,8 @@ from worker.contract.trace import Trace
 # These say why repeats differ.
 _OF_VARIATION = OF_THE_SCRIPT | {"nondeterministic_kernel", "thread_order", "uninitialised_memory"}
 _DOUBLE = {"torch.float64", "torch.complex128"}
+# Their truth values may differ where no number does. A step, an index or an integer is another number.
+_MASKS = {f"aten::{name}" for name in ("gt", "ge", "lt", "le", "isfinite", "isinf", "isnan", "logical_not")}
 _TESTS = {
     "unexplained": "An operation was evaluated in float64 on its own inputs and on neighbours of these.",
     "rounding": "Every operation and every shown value lies within what rounding allows.",
@@ -106,15 +108,17 @@ def _cause_by_shadow(cells: Sequence[DossierCell], numbers: Sequence[NumberInQue
     shadows = [trace.shadow for trace in traces if trace.shadow is not None]
     if any(shadow.undefined for shadow in shadows):
         return "undefined_conversion"
-    chooses = any(shadow.free_choices for shadow in shadows)
+    # A factorisation within the script's steps makes no number free.
+    chooses = any(value.free for shadow in shadows for value in shadow.values)
     decides = any(shadow.decisions for shadow in shadows)
     if not (numbers or chooses or decides) or any(trace.unexplained for trace in traces):
         return None
     if decides and not numbers:
         # All that is shown is exact, once the decisions are as they are.
         return "rounding_before_a_decision"
-    if decides and any(
-        number.right in (Right.NONE, Right.SOME) or _is_sensitive(number) for number in numbers
+    steps = any(decision.name not in _MASKS for shadow in shadows for decision in shadow.decisions)
+    if decides and (
+        steps or any(number.right in (Right.NONE, Right.SOME) or _is_sensitive(number) for number in numbers)
     ):
         return "rounding_before_a_decision"
     if not all(is_whole(trace) for trace in traces) or any(
@@ -158,14 +162,9 @@ def _is_sensitive(number: NumberInQuestion) -> bool:
 
 
 def _cause_sentence(cause: str | None, cells: Sequence[DossierCell]) -> str:
-    own = own_operations(cells)
-    wrong = {
-        operation.name
-        for cell in cells
-        if cell.trace is not None
-        for operation in cell.trace.operations
-        if any(side.explained is False for side in operation.sides)
-    }
+    own, wrong = own_operations(cells), _wrong_operations(cells)
+    if cause == "sign_or_order" and not any(cell.trace and cell.trace.pairs for cell in cells):
+        return "Signs or the order of the numbers are free in what the script shows. The factors are right."
     if cause == "unexplained" and wrong and wrong <= set(own):
         names = ", ".join(sorted(wrong))
         return (
@@ -177,6 +176,17 @@ def _cause_sentence(cause: str | None, cells: Sequence[DossierCell]) -> str:
     return sentence(cause)
 
 
+def _wrong_operations(cells: Sequence[DossierCell]) -> set[str]:
+    """The operations that rounding does not explain."""
+    return {
+        operation.name
+        for cell in cells
+        if cell.trace is not None
+        for operation in cell.trace.operations
+        if any(side.explained is False for side in operation.sides)
+    }
+
+
 def _defect_sentence(
     cause: str | None, defect: Defect, unknown: Sequence[str], cells: Sequence[DossierCell]
 ) -> str:
@@ -185,7 +195,7 @@ def _defect_sentence(
     if defect is Defect.YES:
         place = (
             "the script's own implementation"
-            if own_operations(cells) and not operations_of_unknown_origin(cells)
+            if (wrong := _wrong_operations(cells)) and wrong <= set(own_operations(cells))
             else "what computes the numbers"
         )
         return f"This is a defect of {place}." if cause == "unexplained" else "This is a defect."
@@ -215,10 +225,10 @@ def _summary(cells: Sequence[DossierCell], numbers: Sequence[NumberInQuestion], 
         return f"{name} gives what rounding does not explain."
     if not any(cell.trace is not None and cell.trace.operations_seen for cell in cells):
         return "The script runs no operation of torch that computes numbers."
-    if not numbers:
+    if not numbers and cause not in _TESTS:
         return "Every number that the script shows and that could be checked is exact."
     if cause is not None:
-        return sentence(cause)
+        return _cause_sentence(cause, cells)
     return numbers[0].sentence
 
 

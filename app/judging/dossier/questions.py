@@ -160,6 +160,10 @@ def _own(cells: Sequence[DossierCell]) -> Question:
 
 def _own_fact(name: str) -> str:
     script, _, function = name.partition("__main__.")
+    if name.endswith((".register_hook", "_hooks")):
+        return f"The script changes numbers by hooks ({name})."
+    if not script and function.endswith(("__torch_function__", "__torch_dispatch__")):
+        return f"The script's class {function.split('.')[0]} decides what operations of torch give."
     if not script:
         return f"The script defines the operation {function} with its own derivative."
     return f"The script replaces {name} by an implementation of its own."

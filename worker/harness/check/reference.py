@@ -143,6 +143,21 @@ def operation_of(question):
     )
 
 
+def dtype_of(question):
+    """The dtype in which the results were rounded: torch computes in that of its inputs, not of `out`."""
+    dtype = question["side"]["out"][0].dtype
+    inputs = [
+        tensor.dtype
+        for tensor in (value for value in question["side"]["args"] if isinstance(value, torch.Tensor))
+        if tensor.dtype in WIDER
+    ]
+    if not question["overload"].endswith("out") or not inputs or dtype not in WIDER:
+        return dtype
+    widest = min(inputs, key=lambda each: torch.finfo(REAL.get(each, each)).eps)
+    is_wider = torch.finfo(REAL.get(widest, widest)).eps > torch.finfo(REAL.get(dtype, dtype)).eps
+    return widest if is_wider else dtype
+
+
 def flatten(tensor):
     """A flat float64 tensor; a complex number becomes two elements."""
     tensor = torch.view_as_real(tensor) if tensor.is_complex() else tensor
@@ -192,7 +207,7 @@ def evaluate_by_steps(question, shapes):
     decomposition = decomposition_table.get(operation_of(question))
     if decomposition is None or is_single_step(question):
         return
-    dtype = question["side"]["out"][0].dtype
+    dtype = dtype_of(question)
     generator = torch.Generator().manual_seed(0)
     for _ in range(NEIGHBOURS):
         try:
@@ -213,7 +228,7 @@ def evaluate_neighbours(question):
     units of their largest element.
     """
     generator = torch.Generator().manual_seed(0)
-    dtype = question["side"]["out"][0].dtype
+    dtype = dtype_of(question)
     is_solve = base_name(question["name"]).lstrip("_").startswith(SOLVES)
     for _ in range(NEIGHBOURS):
         if is_solve:

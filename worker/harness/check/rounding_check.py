@@ -35,6 +35,14 @@ SECONDS = 30.0
 # The margin in units in the last place: of the result, and of the largest intermediate value.
 ULPS_OF_RESULT = 16
 ULPS_OF_INTERMEDIATE = 64
+# Types of 16 bits are rounded once, after sums in float32. A unit of theirs is up to 1 %.
+HALF_ULPS_OF_RESULT = 4
+HALF_ULPS_OF_INTERMEDIATE = 8
+# These add up in memory, in the type itself.
+IN_MEMORY = {
+    "index_add", "scatter_add", "scatter_reduce", "index_reduce", "index_put", "_index_put_impl", "put",
+    "cumsum", "cumprod", "logcumsumexp", "embedding_dense_backward", "_embedding_bag_dense_backward",
+}  # fmt: skip
 # Sums of products, for which a card may shorten the factors (TF32).
 CONTRACTIONS = {
     "mm", "addmm", "bmm", "baddbmm", "addmv", "mv", "dot", "vdot", "convolution", "_convolution",
@@ -79,12 +87,14 @@ def check_side(question):
     outputs = [reference.flatten(tensor) for tensor in tensors[: len(exact)]]
     if [output.shape for output in outputs] != [output.shape for output in exact]:
         return None
-    dtype = tensors[0].dtype
+    dtype = reference.dtype_of(question)
     limits = torch.finfo(reference.REAL.get(dtype, dtype))
+    units = units_of(name, limits)
     sums = reference.magnitudes_of(question, exact)
     facts = {"explained": True, "reduced": False, "error": 0.0, "ulps": 0.0, "span": 0.0, "worst": None}
     for at, (output, span) in enumerate(zip(outputs, reference.spans_of(question, exact))):
-        within = is_within(output, exact[at], span, None if sums is None else sums[at], dtype, limits)
+        total = None if sums is None else sums[at]
+        within = is_within(output, exact[at], span, total, dtype, limits, units)
         add_facts(facts, output, exact[at], within, limits)
         if output.numel():
             facts["span"] = max(facts["span"], float(width(*span[:2]).max()))
@@ -98,24 +108,37 @@ def check_side(question):
     return facts
 
 
+def units_of(name, limits):
+    """How many units of the result, and of the largest intermediate value, rounding may make."""
+    if limits.eps <= torch.finfo(torch.float32).eps:
+        return ULPS_OF_RESULT, ULPS_OF_INTERMEDIATE
+    return HALF_ULPS_OF_RESULT, ULPS_OF_INTERMEDIATE if name in IN_MEMORY else HALF_ULPS_OF_INTERMEDIATE
+
+
+def least(limits):
+    """A distance that is nothing: what is below the normal numbers may be flushed, in float16 it is not."""
+    return limits.tiny * (ULPS_OF_RESULT * limits.eps if limits.bits == 16 and limits.tiny > 1e-30 else 1)
+
+
 def width(low, high):
     """The width of each element's span; 0 where it is not finite."""
     return torch.where(torch.isfinite(low) & torch.isfinite(high), high - low, torch.zeros_like(low))
 
 
-def is_within(output, exact, span, sums, dtype, limits):  # noqa: PLR0917
+def is_within(output, exact, span, sums, dtype, limits, units):  # noqa: PLR0917
     """A bool tensor: which elements of the output lie in their span, with the margin that rounding may add.
 
-    `output`, `exact`, `sums` and the three parts of `span` are flat float64 tensors of one length.
+    `units`: those of the result and of intermediate values that it may add. `output`, `exact`, `sums` and the
+    three parts of `span` are flat float64 tensors of one length.
     """
     low, high, undefined = span
     largest = torch.fmax(finite(low).abs(), finite(high).abs())
-    margin = limits.eps * ULPS_OF_RESULT * largest + limits.tiny
+    margin = limits.eps * units[0] * largest + least(limits)
     if (dtype.is_complex or limits.eps > torch.finfo(torch.float32).eps) and largest.numel():
         # Few kernels for these dtypes keep the digits of elements that are small beside the others.
         margin = torch.fmax(margin, limits.eps * largest.max())
     if sums is not None:
-        margin = torch.fmax(margin, limits.eps * ULPS_OF_INTERMEDIATE * finite(sums))
+        margin = torch.fmax(margin, limits.eps * units[1] * finite(sums))
     margin = margin + width(low, high)
     within = (output >= in_range(low - margin, limits)) & (output <= in_range(high + margin, limits)) | (
         torch.isnan(output) & undefined

@@ -2,8 +2,18 @@
 
 import os
 import re
+import sys
 
 import torch
+
+PACKAGE = os.path.dirname(torch.__file__) + os.sep
+MODES = "torch.utils._python_dispatch"
+DECIDES = ("__torch_function__", "__torch_dispatch__")
+# Code there is not the script's: other packages, Python's own, and the harness.
+ELSEWHERE = (
+    os.path.dirname(os.path.dirname(PACKAGE)) + os.sep, os.path.dirname(os.__file__) + os.sep,
+    "/run/samehere/", "<frozen",
+)  # fmt: skip
 
 
 def registrations():
@@ -13,7 +23,7 @@ def registrations():
 
 def places():
     """The modules and classes of torch whose functions a script may replace, by name."""
-    names = ("nn.functional", "linalg", "fft", "special", "Tensor", "nn.init", "nn.Linear", "nn.LayerNorm")
+    names = ("nn.functional", "linalg", "fft", "special", "Tensor", "nn.init", "autograd", "_C._nn")
     known = {"torch": torch}
     for name in names:
         place = torch
@@ -21,7 +31,69 @@ def places():
             place = getattr(place, part, None)
         if place is not None:
             known["torch." + name] = place
+    for space in ("nn", "optim"):
+        for name, value in vars(getattr(torch, space)).items():
+            if isinstance(value, type) and value.__module__.startswith("torch."):
+                known["torch.%s.%s" % (space, name)] = value
     return known
+
+
+def subclasses_of(parent):
+    """All classes below a class."""
+    for each in type.__subclasses__(parent):
+        yield each
+        yield from subclasses_of(each)
+
+
+def layers_of(function):
+    """A function and what it wraps: `functools.wraps` makes it look like that."""
+    while function is not None:
+        function = getattr(function, "__func__", function)
+        yield function
+        function = getattr(function, "__wrapped__", None)
+
+
+def file_of(function):
+    """The file that has a function's code; None if it has no code of Python."""
+    return getattr(getattr(function, "__code__", None), "co_filename", None)
+
+
+def is_of_the_script(function):
+    """Whether code of a function stands outside torch, the other packages, Python and the harness."""
+    files = map(file_of, layers_of(function))
+    return any(file is not None and not file.startswith(ELSEWHERE) for file in files)
+
+
+def own_classes():
+    """The script's own derivatives, and its classes that decide what operations of torch give, by name."""
+    parents = {torch.Tensor: DECIDES, torch.autograd.Function: ("forward", "backward")}
+    for module, name in (("torch.overrides", "TorchFunctionMode"), (MODES, "TorchDispatchMode")):
+        parent = getattr(sys.modules.get(module), name, None)
+        if parent is not None:
+            parents[parent] = DECIDES
+    for parent, methods in parents.items():
+        for each in subclasses_of(parent):
+            for method in methods:
+                if is_of_the_script(vars(each).get(method)):
+                    decides = "." + method if method in DECIDES else ""
+                    yield "__main__.%s%s" % (each.__name__, decides)
+                    break
+
+
+def hooks():
+    """The functions of torch by which the script put its own hooks on tensors and modules that it holds."""
+    main = list(vars(sys.modules["__main__"]).values())
+    whole = [each for each in main if issubclass(type(each), torch.nn.Module) and "_modules" in vars(each)]
+    modules = [part for each in whole for part in torch.nn.Module.modules(each)]
+    tensors = [each for each in main if type(each) in (torch.Tensor, torch.nn.Parameter)]
+    tensors += [each for module in modules for each in module.parameters(recurse=False)]
+    if any(is_of_the_script(hook) for each in tensors for hook in (each._backward_hooks or {}).values()):
+        yield "torch.Tensor.register_hook"
+    holders = [vars(each) for each in modules] + [vars(torch.nn.modules.module)]
+    for name in ("forward_hooks", "forward_pre_hooks", "backward_hooks", "backward_pre_hooks"):
+        groups = [each.get(start + name) for each in holders for start in ("_", "_global_")]
+        if any(is_of_the_script(hook) for each in groups if each for hook in each.values()):
+            yield "torch.nn.Module.register_" + name[:-1]
 
 
 class OwnKernels:
@@ -36,16 +108,17 @@ class OwnKernels:
         self.functions = {name: dict(vars(place)) for name, place in places().items()}
 
     def replacements(self):
-        """The functions of torch that the script replaced, and its own autograd functions."""
+        """The functions of torch that the script replaced, and its own implementations of operations."""
         names = [
             "%s.%s" % (place, name)
             for place, holder in places().items()
             for name, value in vars(holder).items()
-            if value is not self.functions[place].get(name, value) and is_foreign(value)
+            if is_another(self.functions.get(place, {}).get(name, value), value)
         ]
-        functions = torch.autograd.Function.__subclasses__()
-        names += ["__main__." + each.__name__ for each in functions if each.__module__ == "__main__"]
-        return sorted(name[:120] for name in names if name.replace(".", "").isidentifier() and name.isascii())
+        names += [*own_classes(), *hooks()]
+        return sorted(
+            {name[:120] for name in names if name.replace(".", "").isidentifier() and name.isascii()}
+        )
 
     def look(self):
         """Note what was registered since the last time. At the script's end Python has removed it."""
@@ -72,10 +145,17 @@ class OwnKernels:
         return sorted(own), sorted(unknown - own)
 
 
-def is_foreign(function):
-    """Whether a function is not one of torch's or Python's own."""
-    module = getattr(function, "__module__", None)
-    return callable(function) and not str(module).startswith(("torch", "builtins"))
+def is_another(before, now):
+    """Whether a function stands for another one that torch had: the script's, or torch's of another name."""
+    if now is before or not callable(now):
+        return False
+    for layer in layers_of(now):
+        file = file_of(layer)
+        if file is not None and not file.startswith(PACKAGE):
+            return True
+        if file is None and not str(getattr(layer, "__module__", None)).startswith(("torch", "builtins")):
+            return True
+    return getattr(before, "__name__", None) != getattr(now, "__name__", None)
 
 
 def has_foreign_kernel(name):
@@ -93,9 +173,11 @@ def has_foreign_kernel(name):
     if not places:
         return None
     built = re.search(r"^debug: registered at (.*?)build/aten/", text, re.MULTILINE)
-    package = os.path.dirname(torch.__file__) + os.sep
     for path in places:
-        ours = path.startswith(package) and path != package + "library.py"
+        ours = path.startswith(PACKAGE) and path != PACKAGE + "library.py"
         if os.path.isabs(path) and not ours and not (built and path.startswith(built[1])):
+            return True
+        # Python code of a folder, of a notebook or of `exec`.
+        if not os.path.isabs(path) and path.endswith((".py", ">")):
             return True
     return False

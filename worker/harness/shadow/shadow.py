@@ -70,6 +70,11 @@ def is_dense(tensor):
     )
 
 
+def is_unmade(tensor):
+    """Whether it stands for zeros without memory, as derivatives in forward mode do. Reading it crashes."""
+    return tensor._is_zerotensor()
+
+
 def storage_of(tensor):
     """The storage, untyped."""
     return tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()._untyped()
@@ -178,6 +183,8 @@ class Shadow:
     def __init__(self):
         self.lock, self.pid = threading.RLock(), os.getpid()
         self.table = {}
+        # Storages with one of several right answers, and what keeps their names.
+        self.free = {}
         # `free_choices`: those of the restarts where several answers are right.
         self.restarts, self.restart_count, self.free_choices = [], 0, 0
         self.decisions, self.undefined = [], []
@@ -225,6 +232,16 @@ class Shadow:
         self.free_choices += why == "several right answers"
         if len(self.restarts) < MOST_RESTARTS:
             self.restarts.append({"number": number, "name": name, "why": why})
+
+    def choose(self, tensor):
+        """Note that a tensor has one of several right answers, such as singular vectors with their signs."""
+        storage = storage_of(tensor)
+        self.free[storage._cdata] = StorageWeakRef(storage)
+
+    def is_free(self, tensor):
+        """Whether a tensor, or what it is a part of, has one of several right answers."""
+        origin = self.free.get(storage_of(tensor)._cdata)
+        return origin is not None and not origin.expired()
 
     def facts(self):
         """The keys of the report's `shadow` that the table knows."""
@@ -338,6 +355,8 @@ class Shadow:
 
     def views(self, tensor, **how):
         """The shadows of a tensor, one in each row, in float64 or complex128."""
+        if is_unmade(tensor):
+            return torch.zeros((COPIES, *tensor.shape), dtype=WIDE[tensor.dtype], device=tensor.device)
         view = self.entry(tensor, **how).view(tensor)
         if tensor.is_complex():
             view = torch.view_as_complex(view)
@@ -347,7 +366,7 @@ class Shadow:
     def forget(self, tensors):
         """Drop the shadows of these tensors' storages: they restart at their next use."""
         for tensor in tensors:
-            if is_dense(tensor):
+            if is_dense(tensor) and not is_unmade(tensor):
                 self.table.pop(storage_of(tensor)._cdata, None)
 
 

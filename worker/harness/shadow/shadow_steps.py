@@ -18,6 +18,8 @@ PLAIN = {torch.Tensor, torch.nn.Parameter}
 # A result this close to float64 on the same inputs needs no further check: in units of itself, and of the sum
 # of the absolute terms of a sum. `rounding_check.py` allows more, never less.
 UNITS_OF_RESULT, UNITS_OF_TERMS = 16, 64
+# The same in types of 16 bits.
+HALF_UNITS_OF_RESULT, HALF_UNITS_OF_TERMS = 4, 8
 # The most operations from `isclose`'s first comparison to its last.
 CLOSENESS_STEPS = 12
 
@@ -64,12 +66,13 @@ class Follower:
             numbers = [each for each in numbers if not any(each is one for one in plain)]
         if not numbers:
             return None
-        if kind.foreign or not all(map(shadow.is_dense, inputs)):
+        if kind.foreign or kind.unknown or not all(map(shadow.is_dense, inputs)):
             self.table.forget(step.written)
-            why = "not an operation of torch" if kind.foreign else "layout"
+            known = "not in float64" if kind.unknown else "layout"
+            why = "not an operation of torch" if kind.foreign else known
             self.table.restart(step.number, step.name, why)
             return None
-        step.keys = {shadow.storage_of(tensor)._cdata for tensor in inputs}
+        step.keys = {shadow.storage_of(each)._cdata for each in inputs if not shadow.is_unmade(each)}
         step.dtype = numbers[0].dtype
         step.proved = False
         step.needs_grad = any(tensor.requires_grad for tensor in numbers)
@@ -109,6 +112,7 @@ class Follower:
             for at, tensor in enumerate(outputs)
             if is_number(tensor)
             and shadow.is_dense(tensor)
+            and not shadow.is_unmade(tensor)
             and shadow.storage_of(tensor)._cdata not in step.keys
         ]
         if not fresh and not any(map(is_number, step.written)):
@@ -120,7 +124,9 @@ class Follower:
             self._note_jump(step, [result[shadow.REFERENCE] for result in results], outputs)
         for at, tensor in fresh:
             if at not in kinds.UNIQUE.get(step.kind.name, (at,)):
-                if step.kind.name not in kinds.FOR_BACKWARD or step.needs_grad:
+                # Without vectors there is no choice.
+                if tensor.numel() and (step.kind.name not in kinds.FOR_BACKWARD or step.needs_grad):
+                    self.table.choose(tensor)
                     self.table.restart(step.number, step.name, "several right answers")
             elif at < len(results):
                 self._register(tensor, results[at])
@@ -157,9 +163,11 @@ class Follower:
                 for tensor in step.written:
                     if id(tensor) in step.views:
                         view = step.views[id(tensor)][copy]
-                        view.copy_(self._with_rounding(step, view, tensor.dtype))
+                        view.copy_(self._with_rounding(step, view, coarser(step, tensor.dtype)))
                 result = [
-                    self._with_rounding(step, mine, tensor.dtype, terms) if is_number(tensor) else mine
+                    self._with_rounding(step, mine, coarser(step, tensor.dtype), terms)
+                    if is_number(tensor)
+                    else mine
                     for mine, tensor in zip(result, outputs)
                 ]
             by_copy.append(result)
@@ -173,9 +181,9 @@ class Follower:
         for view, dtype, sums in views + [(rows, outputs[at].dtype, terms) for at, rows in fresh]:
             part = view[rounded]
             if is_plain and not part.is_complex():
-                self.table.round_in_place(part, sums, dtype)
+                self.table.round_in_place(part, sums, coarser(step, dtype))
                 continue
-            part.copy_(self._with_rounding(step, part, dtype, sums))
+            part.copy_(self._with_rounding(step, part, coarser(step, dtype), sums))
 
     def _is_shortened(self, step, values):
         """Whether a card may have shortened the factors to TF32."""
@@ -322,6 +330,14 @@ class Follower:
         return step.kind.is_exact
 
 
+def coarser(step, dtype):
+    """The dtype in which a result was rounded: torch computes in that of the inputs, whatever `out` has."""
+    dtype = shadow.REAL.get(dtype, dtype)
+    inputs = shadow.REAL.get(step.dtype, step.dtype)
+    is_wider = step.kind.only_writes and torch.finfo(inputs).eps > torch.finfo(dtype).eps
+    return inputs if is_wider else dtype
+
+
 def check_finite(step, exact, outputs):
     """Raise ValueError if float64 gives NaN for a number of the script: its kernel is no reference here."""
     if exact and not step.written and exact[0].is_floating_point() and len(exact) == 1:
@@ -346,13 +362,15 @@ def is_close(mine, values, theirs, terms):
     if mine.shape != values.shape or values.is_complex() or theirs.device.type != "cpu":
         return False
     limits = torch.finfo(theirs.dtype)
+    is_half = limits.bits == 16
     if terms is not None and terms.shape == mine.shape and terms.is_floating_point():
-        sizes, units = terms, UNITS_OF_TERMS
+        sizes, units = terms, HALF_UNITS_OF_TERMS if is_half else UNITS_OF_TERMS
     else:
-        sizes, units = mine.abs(), UNITS_OF_RESULT
+        sizes, units = mine.abs(), HALF_UNITS_OF_RESULT if is_half else UNITS_OF_RESULT
     if not mine.numel():
         return True
-    return float((values - mine).abs_().sub_(sizes, alpha=units * limits.eps).max()) <= limits.tiny
+    nothing = limits.tiny * (limits.eps if is_half else 1)
+    return float((values - mine).abs_().sub_(sizes, alpha=units * limits.eps).max()) <= nothing
 
 
 def shadow_of(step, tensor, copy):

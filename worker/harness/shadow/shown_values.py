@@ -40,7 +40,8 @@ class ShownValues:
             self.omitted += 1
         if not tensor.numel() or tensor.numel() > MOST_ELEMENTS:
             return
-        self.add(kind, at, facts_of(tensor, views), number, name)
+        facts = {**facts_of(tensor, views), "free": self.table.is_free(tensor)}
+        self.add(kind, at, facts, number, name)
 
     def compare(self, number, both, views):
         """Note a comparison of two tensors of one shape; `views`: the shadows of each."""

@@ -49,6 +49,11 @@ SHORTENED = {
 }  # fmt: skip
 # Not proved in the script's process: they have several answers, or step.
 UNPROVED = {*UNIQUE, *JUMPS, "nextafter", "nan_to_num"}
+# Torch registers them itself: what `torch.func`, its compiler and its quantisation call.
+OF_TORCH = {
+    "aten", "prims", "prim", "rngprims", "inductor", "inductor_prims", "profiler", "quantized",
+    "quantized_decomposed", "mkldnn", "mkldnn_prepacked", "onednn", "sparse", "c10d", "_c10d_functional",
+}  # fmt: skip
 RUNNING = ("cumsum", "cumprod", "logcumsumexp")
 
 
@@ -60,7 +65,9 @@ class Kind:
         space, _, name = schema.name.partition("::")
         self.name = name
         self.base = name.rstrip("_")
-        self.foreign = space != "aten"
+        self.foreign = space not in OF_TORCH
+        # Torch's own, but nothing here knows what they do.
+        self.unknown = space != "aten" and not self.foreign
         self.rounds_together = name.lstrip("_").startswith((*BY_THE_LARGEST, *RUNNING))
         self.is_exact = name == "copy_" or self.base in EXACT
         self.is_proved = space == "aten" and self.base not in UNPROVED and name not in shadow.FALLBACKS

@@ -1,0 +1,174 @@
+"""Scripts by which a numerical analyst made a dossier say something false. They share one torch process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from app.judging.dossier.build import build_dossier
+from app.judging.dossier.document import Dossier, DossierCell
+from worker.contract.trace import Trace
+from worker.toolchains import ToolchainStore
+
+ROOT = Path(__file__).parents[2]
+HARNESS = ROOT / "worker" / "harness"
+# A wrong cosine beside its own check, by each way in which a script can bring its own.
+COSINE = "1 - a * a / 2 + a**4 / 24"
+CHECKED = "x = torch.linspace(0.1, 1.2, 7)\nprint(torch.cos(x) ** 2 + torch.sin(x) ** 2)\n"
+OWN = {
+    "function mode": f"""
+import torch
+from torch.overrides import TorchFunctionMode
+class Mode(TorchFunctionMode):
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        a = args[0] if args else None
+        return {COSINE} if func is torch.cos else func(*args, **(kwargs or {{}}))
+with Mode():
+    {CHECKED.replace(chr(10), chr(10) + "    ")}
+""",
+    "dispatch mode": f"""
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+class Mode(TorchDispatchMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        a = args[0] if args else None
+        return {COSINE} if func is torch.ops.aten.cos.default else func(*args, **(kwargs or {{}}))
+with Mode():
+    {CHECKED.replace(chr(10), chr(10) + "    ")}
+""",
+    "subclass": f"""
+import torch
+class Own(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        a = args[0].as_subclass(torch.Tensor)
+        return {COSINE} if func is torch.cos else func(a, *args[1:], **(kwargs or {{}}))
+x = torch.linspace(0.1, 1.2, 7)
+print(torch.cos(x.as_subclass(Own)) ** 2 + torch.sin(x) ** 2)
+""",
+    "module": "import torch\ntorch.nn.GELU.forward = lambda self, x: x * torch.sigmoid(1.702 * x)\n"
+    "print(torch.nn.GELU()(torch.linspace(-2, 2, 9)))\n",
+    "wrapped": "import torch, functools\nF = torch.nn.functional\n"
+    "F.silu = functools.wraps(F.silu)(lambda x: x * torch.sigmoid(1.1 * x))\n"
+    "print(F.silu(torch.ones(3) / 3))\n",
+    "optimizer": "import torch\ndef step(self):\n    with torch.no_grad():\n"
+    "        for p in self.param_groups[0]['params']: p.sub_(p.grad, alpha=0.05)\n"
+    "torch.optim.SGD.step = step\nw = torch.ones(3, requires_grad=True)\n"
+    "o = torch.optim.SGD([w], lr=0.1)\n(w * 0.3).sin().sum().backward()\no.step()\nprint(w)\n",
+    "hook": "import torch\nw = torch.linspace(1, 2, 5).requires_grad_()\n"
+    "w.register_hook(lambda g: g * 1.01)\n"
+    "w.sin().sum().backward()\nprint(w.grad, w.cos())\n",
+}
+# Of none of these may be said that it is a defect.
+SOUND = {
+    "out in another type": "import torch\nx = torch.linspace(0.1, 3, 7)\n"
+    "o = torch.zeros(7, dtype=torch.float64)\n"
+    "print(torch.cos(x, out=o), torch.add(x, x * 0.3, out=o))\n",
+    "second derivative": "import torch\nfrom torch.func import hessian\nx = torch.linspace(0.1, 2, 5)\n"
+    "print(hessian(lambda v: (v.exp() * v).sum())(x).diagonal())\n",
+    "no vectors": "import torch\ntorch.manual_seed(0)\na = torch.randn(5, 5)\n"
+    "print(torch.linalg.cond(a), (a @ a).sum())\n",
+    "halves": "import torch\ntorch.manual_seed(0)\nF = torch.nn.functional\n"
+    "for d in (torch.float16, torch.bfloat16):\n    x = torch.randn(8, 32).to(d)\n"
+    "    y = [F.layer_norm(x, (32,)), x.softmax(1), F.gelu(x), x.std(), x @ x.T]\n"
+    "    y += [x.cumsum(1), x.norm(), x.prod(1)]\n"
+    "    print(sum(each.float().sum() for each in y))\n",
+}
+REGISTERED = """
+import torch
+library = torch.library.Library("aten", "IMPL")
+library.impl("{name}", {function}, "CPU")
+torch.manual_seed(0)
+print({call})
+"""
+WRONG = {
+    # A unit of bfloat16 is up to 1 %, and sixteen of them are no rounding of one step.
+    "aten::exp": ("exp", "lambda x: (x.float().sinh() + x.float().cosh()).mul(1.1).to(x.dtype)",
+                  "torch.linspace(0, 2, 9).bfloat16().exp()"),
+    "aten::mean": ("mean", "lambda x, dtype=None: (x.float().sum() / (x.numel() + 3)).to(x.dtype)",
+                   "torch.rand(64).half().mean()"),
+    # What is below the normal numbers of float16 is a number like others.
+    "aten::sin": ("sin", "lambda x: torch.add(x, x)", "torch.full((4,), 1e-5).half().sin()"),
+}  # fmt: skip
+EXECUTED = """
+exec(compile('''
+import torch
+library = torch.library.Library("aten", "IMPL")
+library.impl("log1p", lambda x: torch.log(x + 1), "CPU")
+''', "<string>", "exec"))
+print(torch.log1p(torch.tensor([1e-6, 3e-7])))
+"""
+SCRIPTS = {
+    **OWN,
+    **SOUND,
+    **{name: REGISTERED.format(name=row[0], function=row[1], call=row[2]) for name, row in WRONG.items()},
+    "executed": EXECUTED,
+}
+Explain = Callable[[str], Dossier]
+
+
+@pytest.fixture(scope="module")
+def explain(toolchains: Path, toolchain: str, tmp_path_factory: pytest.TempPathFactory) -> Explain:
+    """The dossier of a script by its name: all are traced at once, in forks of one process."""
+    found = ToolchainStore(toolchains).find(toolchain)
+    assert found is not None
+    folder = tmp_path_factory.mktemp("scripts")
+    files = {name: folder / f"{at}.py" for at, name in enumerate(SCRIPTS)}
+    for name, file in files.items():
+        file.write_text(SCRIPTS[name])
+    program = ROOT / "bench" / "evidence" / "direct.py"
+    subprocess.run(
+        [found.python, program, HARNESS, folder / "rows", *files.values()], check=True, capture_output=True
+    )
+    rows = {row["name"]: row for row in map(json.loads, (folder / "rows").read_text().splitlines())}
+
+    def dossier(name: str) -> Dossier:
+        row = rows[files[name].stem]
+        assert "failed" not in row, row["failed"]
+        seen = {"stdout": row["stdout"], "attempts": 1, "outputs": 1}
+        trace = Trace.model_validate(row["trace"])
+        return build_dossier([DossierCell(label="cpu", **seen), DossierCell(label="on", trace=trace, **seen)])
+
+    return dossier
+
+
+def answer(dossier: Dossier, letter: str) -> str | None:
+    return next(each.answer for each in dossier.questions if each.letter == letter)
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("name", OWN)
+def test_what_the_script_brings_along_is_never_cleared(explain: Explain, name: str) -> None:
+    """Every operation of torch is right there, and the number that the script shows is wrong."""
+    dossier = explain(name)
+    assert (dossier.defect, answer(dossier, "E")) == ("undecided", "yes")
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("name", SOUND)
+def test_what_torch_rounds_is_no_defect(explain: Explain, name: str) -> None:
+    dossier = explain(name)
+    assert dossier.defect in {"no", "undecided"}
+    assert dossier.cause in {None, "rounding", "ill_conditioned"}
+    assert not any(
+        "is not an operation of torch" in fact for each in dossier.questions for fact in each.facts
+    )
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("name", WRONG)
+def test_half_precision_hides_no_wrong_kernel(explain: Explain, name: str) -> None:
+    dossier = explain(name)
+    assert (dossier.defect, dossier.cause, answer(dossier, "C")) == ("yes", "unexplained", name)
+    assert "script's own implementation" in dossier.defect_sentence
+
+
+@pytest.mark.sandbox
+def test_a_kernel_from_a_text_is_the_scripts_own(explain: Explain) -> None:
+    dossier = explain("executed")
+    assert "script's own implementation" in dossier.defect_sentence
+    assert answer(dossier, "E") == "yes"
