@@ -77,7 +77,8 @@ class SubmitArguments(TextArguments):
         description="what is said to happen. Best as data, which is judged as it stands: an object with"
         ' `checks`, such as {"checks": [{"kind": "exception", "type": "RuntimeError", "message": "boom"}]},'
         ' {"kind": "value", "number": "86", "label": "sum"} or {"kind": "output", "lines": ["nan"]}.'
-        " Other kinds: crash, hang, differs, varies, slower, exit_status, no_error, out_of_memory; an `at` of"
+        " Other kinds: crash, hang, differs, varies, slower, exit_status, no_error, out_of_memory,"
+        " out_of_bounds; an `at` of"
         ' {"script": 1} says where. `read_report` answers a claim in this form, and the resource'
         f" {CLAIM_RESOURCE} has its schema. Words are read by rules. Without it, the claim is read from the"
         " report",

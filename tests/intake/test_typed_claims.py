@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from app.errors import InputError
 from app.intake.claim.claim_text import read_claim
-from app.intake.claim.claims import Check, CheckKind, Claim, Over, Role, ScriptPlace, Where
+from app.intake.claim.claims import Bounds, Check, CheckKind, Claim, Over, Role, ScriptPlace, Where
 from app.intake.typed.check_forms import FORMS
 from app.intake.typed.claim_form import checked_json, claim_form
 from app.intake.typed.typed_claim import claim_of_form, data_of_claim
@@ -42,6 +42,7 @@ FULL: dict[CheckKind, dict[str, Any]] = {
         "tolerance": 0.5,
         "random": True,
     },
+    CheckKind.OUT_OF_BOUNDS: {"label": "p", "bounds": Bounds(least=0.0, below=1.0)},
     CheckKind.HANG: {"message": "futex"},
     CheckKind.OUT_OF_MEMORY: {},
     CheckKind.VARIES: {"lines": ("0.51", "0.73")},

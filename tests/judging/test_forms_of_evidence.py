@@ -10,7 +10,7 @@ from judging_builders import script as a_script
 
 from app.intake.claim.claims import Check, CheckKind, Role
 from app.intake.read import read
-from app.judging.check.oracles import stands_alone
+from app.judging.gone.oracles import stands_alone
 from app.judging.judgement import Verdict
 from app.judging.verdict.job import judge_job
 from app.limits import NO_READ_LIMITS

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from judging_builders import result
 
+from app.intake.claim.claims import Check, CheckKind
+from app.judging.check.output_checks import judge_output
+from app.judging.judgement import CheckResult
 from app.judging.output.printed_lines import equal_tokens, fingerprint, found_lines, nearest_line, tokens_of
 from app.judging.output.sides import lines_of_sides, side_says, sides_agree
 
@@ -93,3 +97,14 @@ def test_sides_of_any_name() -> None:
     }
     assert lines_of_sides("left 1\nright 2\n", ("up", "down")) == {"up": [], "down": []}
     assert not side_says([], "left", "1")
+
+
+def test_a_traceback_that_quotes_the_script_prints_nothing() -> None:
+    stderr = (
+        'Traceback (most recent call last):\n  File "/home/u/script.py", line 1, in <module>\n'
+        "    print(total 17.5)\nValueError: no total\n"
+    )
+    check = Check(text="total 17.5", kind=CheckKind.OUTPUT, lines=("total 17.5",))
+    assert judge_output(check, result(raised=("ValueError", "no total"), stderr=stderr)) is CheckResult.OTHER
+    message = check.model_copy(update={"lines": ("no total",)})
+    assert judge_output(message, result(raised=("ValueError", "no total"), stderr=stderr)) is CheckResult.MET

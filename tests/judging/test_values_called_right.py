@@ -7,7 +7,7 @@ import pytest
 from app.intake.claim.claims import Check, CheckKind, Role
 from app.intake.read import read
 from app.intake.remarks.called_right import values_called_right
-from app.judging.check.changed_values import is_like_its_twin, shows_value_called_right
+from app.judging.gone.changed_values import is_like_its_twin, shows_value_called_right
 from app.judging.judgement import Verdict
 from app.judging.verdict.job import judge_job
 from app.limits import NO_READ_LIMITS

@@ -10,6 +10,7 @@ from app.intake.claim.endings import crash_signal
 from app.intake.claim.missing_errors import expected_error
 from app.intake.claim.named_errors import own_message
 from app.intake.claim.phrases import expected_check, phrase_checks
+from app.intake.claim.right_bounds import out_of_bounds
 from app.intake.claim.stated_place import stated_place, with_place
 from app.intake.words.vocabulary import (
     ACTUAL,
@@ -64,6 +65,7 @@ def read_claim(text: str) -> Claim:
         or _literal_output(lines)
         or _single(lines)
         or statements([text])
+        or out_of_bounds(text, ())
     )
     return Claim(checks=tuple(checks), text=text[: 4 * _MOST_LINE])
 

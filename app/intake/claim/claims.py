@@ -11,6 +11,11 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 MOST_READINGS = 4
 # The most values of a report that it calls right.
 MOST_RIGHT_VALUES = 40
+# The most types of errors that it calls right. The base class of Python's errors stands for any of them.
+MOST_RIGHT_ERRORS = 10
+ANY_ERROR = Exception.__name__
+# The most bounds that it sets for a value.
+MOST_RIGHT_BOUNDS = 3
 
 
 class CheckKind(StrEnum):
@@ -27,6 +32,7 @@ class CheckKind(StrEnum):
     DIFFERS = "differs"  # two sides of one attempt differ, or two targets
     SLOWER = "slower"  # the first side takes longer than the second, in one attempt or on two targets
     NO_ERROR = "no_error"  # an expected error is missing
+    OUT_OF_BOUNDS = "out_of_bounds"  # a printed number breaks a bound
 
 
 class Role(StrEnum):
@@ -79,6 +85,29 @@ class ScriptPlace(BaseModel):
     digest: str | None = None
 
 
+class Bounds(BaseModel):
+    """Where a number has to lie. A bound that is None sets no limit; `least` and `most` may be reached."""
+
+    model_config = ConfigDict(frozen=True)
+
+    least: float | None = None
+    most: float | None = None
+    above: float | None = None
+    below: float | None = None
+    unequal: float | None = None
+
+    def hold(self, number: float) -> bool:
+        """Whether the number keeps all bounds; nan keeps none."""
+        return (
+            number == number  # noqa: PLR0124 - nan
+            and (self.least is None or number >= self.least)
+            and (self.most is None or number <= self.most)
+            and (self.above is None or number > self.above)
+            and (self.below is None or number < self.below)
+            and (self.unequal is None or number != self.unequal)
+        )
+
+
 class Check(BaseModel):
     """One statement of a claim. `text` quotes the reporter, the other fields are compared."""
 
@@ -128,6 +157,8 @@ class Check(BaseModel):
     stream: Stream | None = None
     occurrence: int | None = None
     random: bool | None = None
+    # OUT_OF_BOUNDS: where the printed numbers have to lie.
+    bounds: Bounds | None = None
     # VALUE: the largest distance from `number` that still counts as equal.
     tolerance: float | None = None
 
@@ -162,6 +193,10 @@ class Claim(BaseModel):
     corrected: bool = False
     # Values that the report calls right somewhere. They are no checks, and decide nothing by themselves.
     right_values: tuple[str, ...] = ()
+    # Types of errors that it calls right, without their modules: they should come in place of the bug.
+    right_errors: tuple[str, ...] = ()
+    # Bounds between which it says that the value has to lie.
+    right_bounds: tuple[Bounds, ...] = ()
     # Whether only a model reads the report so. Such a reading can bring doubt, and no verdict.
     by_model: bool = False
 

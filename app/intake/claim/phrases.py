@@ -106,7 +106,12 @@ _OF_A_VERSION = re.compile(
 # `never changes between runs` is the opposite.
 _NEVER_VARIES = re.compile(r"(?:\b(?:never|not|no longer|hardly)|n['’]t) (?:\w+ )?$", FLAGS)
 # `must give another number each time` is an expectation.
-_SHOULD_VARY = re.compile(rf"\b{any_of(MODALS, EXPECT, 'want')}\b[^.;,\n]{{0,30}}$", FLAGS)
+# Nobody complains that numbers vary `of course`.
+_SHOULD_VARY = re.compile(
+    rf"\b{any_of(MODALS, EXPECT, 'want', 'of course', 'naturally', 'obviously', 'understandably')}"
+    r"\b[^.;,\n]{0,30}$",
+    FLAGS,
+)
 # In `the result is 5`: a number of so few digits may stand anywhere by chance, so it needs its label.
 _MOST_CHANCE = 3
 _LABEL = re.compile(

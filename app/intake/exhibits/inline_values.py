@@ -22,7 +22,8 @@ from app.intake.words.vocabulary import MODALS, any_of, is_number, is_printed_li
 
 _VERBS = (
     r"\b(?:prints?|printed|outputs?|gives?|gave|returns?|returned|results? in"
-    r"|results?(?= ?:)|shows?|yields?|got|get)"
+    r"|results?(?= ?:)|shows?|yields?|got|get|hands? back|looks? like|comes? (?:out|back)(?: as)?"
+    r"|(?<!right )(?<!correct )(?<!expected )(?<!true )(?:result|output|answer) is)"
 )
 _INLINE = re.compile(
     rf"{_VERBS}[ \t]*+:?[ \t]*+`([^`\n]{{1,400}})`[ \t]*+[,;:(-]*+[ \t]*+"
@@ -40,6 +41,8 @@ _SHOULD_BEFORE = re.compile(
 _AS_IT_SHOULD = re.compile(
     r"^(?:which is |as |this is )?(?:it should|expected|correct|right|fine|ok)\b", re.IGNORECASE
 )
+# The value stands on the next line.
+_ENDS_IN_VERB = re.compile(rf"{_VERBS}[ \t:：]{{0,4}}$", re.IGNORECASE)
 _ALONE = re.compile(r"[ \t]*`(?P<value>[^`\n]{1,300})`[.!。]?[ \t]*")
 _MOST_LINE = 400
 # `… but I expected `Y`` stands in the words that follow the value.
@@ -96,7 +99,10 @@ def _printed_lines_alone(text: str, printed: Sequence[str], main: str) -> Iterat
         match = _ALONE.fullmatch(line[:_MOST_LINE])
         if (
             match
-            and is_print_of(match["value"], printed)
+            and (
+                is_print_of(match["value"], printed)
+                or (_ENDS_IN_VERB.search(above) and is_printed_line(match["value"]))
+            )
             and not _SHOULD_BEFORE.search(above.rstrip(" :：") + " ")
             and not condition_of(above, main)
         ):

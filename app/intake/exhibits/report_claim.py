@@ -19,11 +19,8 @@ from app.intake.claim.claims import MOST_READINGS, Check, CheckKind, Claim, Role
 from app.intake.claim.comments import comment_claim, commented_outputs
 from app.intake.claim.known_messages import failed_comparison
 from app.intake.claim.named_errors import own_message
-from app.intake.claim.stated_place import (
-    newest_place,
-    place_of_bug,
-    with_place,
-)
+from app.intake.claim.right_bounds import out_of_bounds
+from app.intake.claim.stated_place import newest_place, place_of_bug, with_place
 from app.intake.claim.subject import about, subject_of
 from app.intake.code.names import bound_names
 from app.intake.code.syntax import tree_of
@@ -47,11 +44,12 @@ from app.intake.exhibits.shown_outputs import (
     only_times,
     outputs_of_main,
     reads_as_output,
+    right_outputs,
     shown_outputs,
     tells_what_happens,
 )
 from app.intake.exhibits.shown_warnings import split_warnings
-from app.intake.remarks.called_right import values_called_right
+from app.intake.remarks.called_right import sentences_of, with_what_is_right
 from app.intake.remarks.commented_pairs import commented_pairs, labelled_checks
 from app.intake.remarks.exit_statuses import exit_status_checks
 from app.intake.remarks.expressions import prints_formulas, with_quoted_formulas
@@ -66,10 +64,7 @@ from app.intake.snippets.shell_sessions import REPEATED
 from app.intake.words.frequency_words import with_frequency
 from app.intake.words.languages import in_english
 from app.intake.words.praise import is_only_praise, speaks_of_another_place, tells_the_past
-from app.intake.words.vocabulary import (
-    device_of,
-    shows_cuda_tensor,
-)
+from app.intake.words.vocabulary import device_of, shows_cuda_tensor
 
 _EXPLICIT = re.compile(
     r"^(?:[^\S\n]|[>*_])*claim[\s*_]*:[\s*_]*(\S.*)", re.IGNORECASE | re.MULTILINE | re.DOTALL
@@ -101,11 +96,12 @@ def claim_of(parts: Sequence[Part], main: str, title: str, outputs: Sequence[Par
     subject = subject_of(title, main)
     if explicit:
         return about(subject, read_claim(explicit))
-    outputs = outputs_of_main(parts, shown_outputs(parts) if outputs is None else outputs, main)
+    all_outputs = shown_outputs(parts) if outputs is None else outputs
+    outputs = outputs_of_main(parts, all_outputs, main)
     relevant = [part for part in prose if not part.about_environment or not _lists_values(part.text)]
     plain = _plain_with_formulas if prints_formulas(main) else _plain
     texts = [plain(part.text) for part in relevant if not is_expectation(part)]
-    english_title = in_english(title)
+    titled = [in_english(title), *texts]
     should = [
         f"Expected: {line}"
         for part in relevant
@@ -113,24 +109,23 @@ def claim_of(parts: Sequence[Part], main: str, title: str, outputs: Sequence[Par
         for line in plain(part.text).split("\n")
         if line.strip() and not tells_what_happens(line)
     ]
-    expected_texts = [part.text for part in outputs if part.expected]
-    place = place_of_bug([english_title, *texts])
-    called_right = values_called_right([english_title, *texts], should, outputs, main)
+    place = place_of_bug(titled)
     told_text = with_frequency(title[:1000], [text for part in prose for text in (part.text, part.own_text)])
+    right_parts = right_outputs(parts, all_outputs, main)
+    frame = with_what_is_right(Claim(text=told_text), titled, should, right_parts, main)
     readings: list[Claim] = []
     contradicted: frozenset[str] = frozenset()
-    for checks in _readings(parts, outputs, main, [english_title, *texts], should):
+    for checks in _readings(parts, outputs, main, titled, should):
         limited = [_limit_to_cuda(check, main) for check in checks]
         right = right_values(limited, [*should, *texts], main)
+        expected_texts = [part.text for part in outputs if part.expected]
         with_expected = [*limited, *(right or message_of_output(limited, expected_texts))]
         real = [check for check in with_expected if not is_name_of(main, check)]
         contradicted |= values_called_both(real)
         if is_called_right(real, contradicted):
             continue
         complete = with_place([_in_own_words(check, prose) for check in real], place)
-        readings.append(
-            about(subject, Claim(checks=tuple(complete), text=told_text, right_values=called_right))
-        )
+        readings.append(about(subject, frame.model_copy(update={"checks": tuple(complete)})))
     if not readings:
         return Claim(text=told_text, subject=subject)
     failing = "\n".join(part.text for part in outputs if _failure_of(part))
@@ -165,12 +160,12 @@ def _readings(
     texts = [_about_this_place(text, main) for text in texts]
     joined = "\n".join(texts[1:])[:_MOST_JOINED]
 
-    def lacking(_: Sequence[Part]) -> list[Check]:
-        return lacking_error([*texts, *should], alone=False)
-
-    def lacking_alone(_: Sequence[Part]) -> list[Check]:
-        return lacking_error([*texts, *should], alone=True)
-
+    # That an error is missing, or a bound is broken, counts where nothing else is read.
+    alone: tuple[Callable[[Sequence[Part]], list[Check]], ...] = (
+        lambda _: lacking_error([*texts, *should], alone=False),
+        lambda _: lacking_error([*texts, *should], alone=True),
+        lambda _: out_of_bounds(texts[0], sentences_of(texts, should)),
+    )
     sources: tuple[Callable[[Sequence[Part]], list[Check]], ...] = (
         lambda _: exit_status_checks(parts, list(map(lines_of, usual)), texts),
         lambda _: _failure_checks(usual, prose, main),
@@ -185,18 +180,17 @@ def _readings(
         lambda outputs: _output_checks([part for part in outputs if not only_times(part)], main),
         lambda _: tabled_values([part.text for part in prose]),
         lambda _: labelled_checks([*texts[1:], *should]),
-        lacking,
+        alone[0],
         lambda _: statements([*texts, joined]),
         lambda _: statements([*texts, joined], PRINTED_KINDS),
         *(partial(_output_checks, main=main, block=block) for block in range(_MOST_BLOCKS)),
         lambda _: _under_condition(outputs, conditions),
-        lacking_alone,
+        *alone[1:],
     )
     printed: Sequence[Part] = usual
     is_first = True
     for read in sources:
-        # That an error is missing counts where nothing else is read.
-        if (read in {lacking, lacking_alone} and not is_first) or not (checks := read(printed)):
+        if (read in alone and not is_first) or not (checks := read(printed)):
             continue
         if is_first and _is_failure(checks):
             printed = [part for part in usual if not _failure_of(part)]

@@ -30,7 +30,11 @@ from app.intake.words.vocabulary import (
     is_version_line,
 )
 
-_VERBS = r"\b(?:prints?|printed|outputs?|gives?|gave|returns?|returned|results? in|shows?|yields?|got|get)"
+_VERBS = (
+    r"\b(?:prints?|printed|outputs?|gives?|gave|returns?|returned|results? in|shows?|yields?|got|get"
+    r"|hands? back|looks? like|comes? (?:out|back)(?: as)?"
+    r"|(?<!right )(?<!correct )(?<!expected )(?<!true )(?:result|output|answer) is)"
+)
 _GIVES = re.compile(rf"^.{{0,200}}?{_VERBS}[ \t]*:[ \t]+(\S.*)$", re.IGNORECASE)
 _OUTPUT_HEADING = re.compile(
     r"\b(?:outputs?|logs?|actual(?:ly)?|happen(?:s|ed)?|results?|traceback|stack ?trace|errors?)\b",
@@ -74,6 +78,11 @@ _OF_TRACKER = re.compile(r"\s*(?:GitHub|bugs\.python\.org) fields:\s*", re.IGNOR
 _IS_WRONG = re.compile(
     r"\b(?:(?:i|we) (?:get|got|see|have)\b|(?:is|are|was) (?:wrong|incorrect|not (?:right|correct|expected))"
     r"|(?:but|now|yet|however),? (?:it|this|the \w{1,20}|i) )[^.\n]{0,60}\W*$",
+    re.IGNORECASE,
+)
+_CALLED_WRONG = re.compile(
+    r"\b(?:wrong\w*|incorrect\w*|false|bugs?|buggy|unexpected\w*|broken|fails?|also|too|same|still|even|neither"
+    r"|strange|weird|odd|actual(?:ly)?|instead)\b|n['’]t\b|\bnot\b",
     re.IGNORECASE,
 )
 _SEEN = re.compile(
@@ -256,14 +265,7 @@ def outputs_of_main(parts: Sequence[Part], outputs: Sequence[Part], main: str) -
 
     Failures stay: a report may show one of them for all its pieces of code.
     """
-    lines = {line.strip() for line in main.split("\n")}
-    below: dict[str, bool] = {}
-    is_main = True
-    for part in parts:
-        if part.kind is PartKind.CODE:
-            is_main = all(line.strip() in lines for line in part.text.split("\n") if line.strip())
-        elif part.kind is PartKind.OUTPUT:
-            below[part.text] = is_main or below.get(part.text, False)
+    below = _below_main(parts, main)
     others = [
         part
         for part in outputs
@@ -272,6 +274,34 @@ def outputs_of_main(parts: Sequence[Part], outputs: Sequence[Part], main: str) -
     if not others or not any(below.get(part.text) for part in outputs):
         return outputs
     return [part for part in outputs if part not in others]
+
+
+def right_outputs(parts: Sequence[Part], outputs: Sequence[Part], main: str) -> list[Part]:
+    """The outputs that are called right, and those of other code that nobody calls wrong."""
+    below = _below_main(parts, main)
+    return [
+        part
+        for part in outputs
+        if part.expected
+        or (
+            below.get(part.text) is False
+            and not _CALLED_WRONG.search(part.introduction[-_MOST_CAPTION:])
+            and not exception_claim(part.text)
+        )
+    ]
+
+
+def _below_main(parts: Sequence[Part], main: str) -> dict[str, bool]:
+    """Whether each output stands below the main script, by its text."""
+    lines = {line.strip() for line in main.split("\n")}
+    below: dict[str, bool] = {}
+    is_main = True
+    for part in parts:
+        if part.kind is PartKind.CODE:
+            is_main = all(line.strip() in lines for line in part.text.split("\n") if line.strip())
+        elif part.kind is PartKind.OUTPUT:
+            below[part.text] = is_main or below.get(part.text, False)
+    return below
 
 
 def lines_of(part: Part) -> list[str]:

@@ -1,7 +1,7 @@
-"""Values that a clause of the report calls right, whatever else it says.
+"""Values, errors and bounds that a report calls right, whatever else it says.
 
-They are no checks: by themselves they say nothing. Judging asks whether a value that came instead of the
-claimed one is among them.
+They are no checks: by themselves they say nothing. Judging asks whether what came instead of the claimed bug
+is among them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from app.intake.claim.claim_text import sentences_in
-from app.intake.claim.claims import MOST_RIGHT_VALUES
+from app.intake.claim.claims import MOST_RIGHT_VALUES, Claim
+from app.intake.claim.right_bounds import right_bounds
+from app.intake.remarks.right_errors import errors_called_right
 from app.intake.snippets.parts import Part
 from app.intake.words.vocabulary import (
     DESIRED,
@@ -65,12 +67,30 @@ _IMPORT = re.compile(r"^[ \t]{0,40}(?:import|from)[ \t]{1,8}(\w{1,60})", re.MULT
 _INDEX_OF_R = re.compile(r"^\s*\[\d+\]\s+")
 
 
+def with_what_is_right(
+    claim: Claim, texts: Sequence[str], should: Sequence[str], outputs: Sequence[Part], main: str
+) -> Claim:
+    """The claim with the values, errors and bounds that are called right. The first text is the title."""
+    return claim.model_copy(
+        update={
+            "right_values": values_called_right(texts, should, outputs, main),
+            "right_errors": errors_called_right(texts, should, outputs, main),
+            "right_bounds": right_bounds(texts[0], sentences_of(texts, should)),
+        }
+    )
+
+
+def sentences_of(texts: Sequence[str], should: Sequence[str]) -> list[str]:
+    """The sentences of the texts, without the title, which is the first of them. Wishes come first."""
+    return [each for text in (*should, *texts[1:]) for each in sentences_in(text)]
+
+
 def values_called_right(
     texts: Sequence[str], should: Sequence[str], outputs: Sequence[Part], main: str
 ) -> tuple[str, ...]:
     """The values that clauses of the texts and comments of the script call right, and blocks shown as right.
 
-    `should` are lines about what is expected, and `outputs` those of the report.
+    `should` are lines about what is expected, and `outputs` those that are right.
     """
     comments = [match["text"] for match in _COMMENT.finditer(main[: _MOST_LINE * 20])]
     packages = _packages_of(main)
@@ -80,9 +100,8 @@ def values_called_right(
             for clause in _BREAK.split(sentence[:_MOST_LINE]):
                 values.update(dict.fromkeys(_right_in(clause, packages)))
     for part in outputs:
-        if part.expected:
-            lines = [_INDEX_OF_R.sub("", line).strip() for line in part.text.split("\n") if line.strip()]
-            values.update(dict.fromkeys(line for line in lines[:_MOST_LINES] if len(line) <= _MOST_LINE))
+        lines = [_INDEX_OF_R.sub("", line).strip() for line in part.text.split("\n") if line.strip()]
+        values.update(dict.fromkeys(line for line in lines[:_MOST_LINES] if len(line) <= _MOST_LINE))
     return tuple(list(values)[:MOST_RIGHT_VALUES])
 
 

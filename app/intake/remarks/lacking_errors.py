@@ -59,7 +59,7 @@ def lacking_error(texts: Sequence[str], *, alone: bool) -> list[Check]:
     say that no error comes.
     """
     sentences = [each[:_MOST_LINE] for text in texts for each in _sentences(text)][:_MOST_SENTENCES]
-    wishes = [each for each in sentences if _is_wanted(each)]
+    wishes = [each for each in sentences if is_wanted(each)]
     if not wishes or not (alone or any(map(_is_absent, sentences))):
         return []
     types = {match[0].rsplit(".", 1)[-1] for each in wishes for match in _TYPES.finditer(each)}
@@ -84,7 +84,8 @@ def _sentences(text: str) -> list[str]:
     return [*own, *sentences_in("\n".join(line for line in lines if not line.startswith("Expected:")))]
 
 
-def _is_wanted(sentence: str) -> bool:
+def is_wanted(sentence: str) -> bool:
+    """Whether the sentence says that an error is wanted."""
     if _UNDER_HEADING.match(sentence):
         return not _DENIED.search(sentence)
     match = _WANTED.search(sentence)

@@ -28,13 +28,13 @@ def with_displayed_values(code: str) -> tuple[str, int]:
     )
 
 
-def with_displayed_last_value(code: str, *, calls: bool = False) -> tuple[str, int]:
+def with_displayed_last_value(code: str, *, calls: bool = False, values: int = 0) -> tuple[str, int]:
     """The same for code without prompts, such as a cell of a notebook.
 
     Displayed are the value of the last line, values with a comment beside them, and bare names and
     operations.
     Other calls return values too, but nobody looks at them. In code that prints, it is only the last line,
-    and only with `calls`.
+    and only with `calls`. If there are as many bare expressions as `values`, several, all of them are.
     """
     tree = tree_of(code)
     if tree is None or not tree.body:
@@ -44,6 +44,9 @@ def with_displayed_last_value(code: str, *, calls: bool = False) -> tuple[str, i
         if not calls or not isinstance(end, ast.Expr) or not isinstance(end.value, (*_BARE, ast.Call)):
             return code, 0
         return (code, 0) if _prints(end.value) else _display(code, [end])
+    expressions = [statement for statement in tree.body if isinstance(statement, ast.Expr)]
+    if len(expressions) == values > 1:
+        return _display(code, expressions)
     last, commented = tree.body[-1], lines_with_values(code)
     bare = [
         statement

@@ -6,7 +6,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 
-from app.intake.claim.claims import CheckKind, Claim, Over, Role
+from app.intake.claim.claims import Check, CheckKind, Claim, Over, Role
 from app.intake.code.definitions_only import call_of, only_defines, tests_of
 from app.intake.code.own_checks import asserts_equality
 from app.intake.code.randomness import is_unseeded
@@ -24,7 +24,13 @@ from app.intake.snippets.rewrites import make_readable
 from app.intake.snippets.transcripts import without_magics
 from app.intake.snippets.visible_cards import VARIABLE, with_visible_cards
 
-_OUTPUT_KINDS = {CheckKind.OUTPUT, CheckKind.VALUE, CheckKind.VARIES, CheckKind.DIFFERS}
+_OUTPUT_KINDS = {
+    CheckKind.OUTPUT,
+    CheckKind.VALUE,
+    CheckKind.VARIES,
+    CheckKind.DIFFERS,
+    CheckKind.OUT_OF_BOUNDS,
+}
 # The last line of an output as a prompt or a notebook shows a value.
 _REPRESENTATION = re.compile(
     r"\s*(?:tensor\(|array\(|[\[({<'\"]|(?:np|numpy)\.\w{1,20}\(|dtype: |[A-Z]\w{1,40}\(|[-+]?\d[\d.e+-]*$"
@@ -45,6 +51,7 @@ class RepairRules:
     """The permitted repairs. `shows`: bare expressions display their values.
 
     `shows_call`: so does a call on the last line of code that prints. `shows_name`: there, only a bare name.
+    `shown_lines`: the number of values that the report shows, one a line.
     `packages`: those that the report is about; their public names may lack an import.
     """
 
@@ -53,6 +60,7 @@ class RepairRules:
     shows: bool = False
     shows_call: bool = False
     shows_name: bool = False
+    shown_lines: int = 0
     cards: bool = True
     packages: tuple[str, ...] = ()
 
@@ -76,10 +84,22 @@ def repair_rules_for(claim: Claim) -> RepairRules:
             for reading in (claim, *claim.further)
             for check in reading.having(Role.BUG)
         ),
+        shown_lines=max((_shown_values(check) for check in claim.having(Role.BUG)), default=0),
         # A claim about the variable itself is tried with the reporter's value.
         cards=not any(VARIABLE in text for text in texts),
         packages=(claim.subject,) if claim.subject else (),
     )
+
+
+def _shown_values(check: Check) -> int:
+    """The number of values that the claimed lines show, one a line; 0 if a value takes several lines."""
+    are_whole = all(
+        _REPRESENTATION.match(line)
+        and line.count("(") == line.count(")")
+        and line.count("[") == line.count("]")
+        for line in check.lines
+    )
+    return len(check.lines) if are_whole else 0
 
 
 def make_script(
@@ -145,7 +165,7 @@ def _with_displayed_values(
     if transcript:
         text, count = with_displayed_values(text)
     elif rules.shows:
-        text, count = with_displayed_last_value(text, calls=rules.shows_call)
+        text, count = with_displayed_last_value(text, calls=rules.shows_call, values=rules.shown_lines)
         if not count:
             text, count = with_displayed_last_assignment(text)
     if count:

@@ -2,145 +2,27 @@
 
 from __future__ import annotations
 
-import math
-import re
-import signal as signals
 from typing import Annotated, Any, Literal, get_args
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    StrictBool,
-    StrictInt,
-    model_validator,
-)
+from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StrictInt, model_validator
 
 from app.intake.claim.claims import Role, Stream
-
-MOST_CHECKS = 60
-MOST_LINES = 1_000
-MOST_CHARACTERS = 10_000
-_NUMBER = re.compile(
-    r"[+-]?(?:0[xX][0-9a-fA-F]++|(?:\d++(?:_\d++)*+(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?|nan|inf(?:inity)?)[jJ]?",
-    re.IGNORECASE,
+from app.intake.typed.form_parts import (
+    MOST_LINES,
+    BoundsForm,
+    FormPart,
+    Name,
+    PlaceForm,
+    ShortText,
+    Text,
+    WhereForm,
+    as_finite,
+    as_number,
+    as_signal,
+    number_as_text,
 )
 
-
-def _encodable(text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise ValueError("this text has half of a surrogate pair") from error
-    return text
-
-
-def _number_as_text(number: Any) -> Any:
-    """A number of JSON as it is written. Its digits count: `1.0` and `1.00` are not equally exact."""
-    is_number = isinstance(number, (int, float)) and not isinstance(number, bool)
-    return repr(number) if is_number else number
-
-
-def _is_number(text: str) -> str:
-    if _NUMBER.fullmatch(text.strip()) is None:
-        raise ValueError("this is no number; write it as the script prints it, such as 0.98999 or nan")
-    return text
-
-
-def _is_range(text: str) -> str:
-    try:
-        SpecifierSet(text)
-    except InvalidSpecifier as error:
-        raise ValueError("this is no range of versions; write it as in >=2.4,<2.6") from error
-    return text
-
-
-def _is_signal(name: str) -> str:
-    if name not in signals.Signals.__members__:
-        raise ValueError("there is no such signal; write its name, such as SIGSEGV")
-    return name
-
-
-def _is_finite(number: float) -> float:
-    if not math.isfinite(number):
-        raise ValueError("this must be a finite number")
-    return number
-
-
-Text = Annotated[str, Field(max_length=MOST_CHARACTERS), AfterValidator(_encodable)]
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
-ShortText = Annotated[str, Field(max_length=200), AfterValidator(_encodable)]
-
-
-class FormPart(BaseModel):
-    """A part of a claim as data. An unknown field is an error."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class WhereForm(FormPart):
-    """The environment to which a check is limited. A field that is left out means any."""
-
-    device: ShortText | None = Field(
-        default=None,
-        description="`cpu` or `cuda`; on any other device nothing can be shown here",
-        examples=["cuda"],
-    )
-    package: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,100}$")] | None = Field(
-        default=None,
-        description="the package whose version `version` and `range` mean; torch without it",
-        examples=["numpy"],
-    )
-    version: ShortText | None = Field(
-        default=None,
-        description=(
-            "a version by its first two numbers; `>=` and the oldest one; or `python` and a version of Python"
-        ),
-        examples=["2.4"],
-    )
-    range: Annotated[str, Field(max_length=200), AfterValidator(_is_range)] | None = Field(
-        default=None, description="versions, in the form of a requirement", examples=[">=2.4,<2.6"]
-    )
-    os: ShortText | None = Field(default=None, description="an operating system", examples=["linux"])
-    mode: ShortText | None = Field(
-        default=None,
-        description="a way to run it that no target has: then the check can be met, and never refuted",
-        examples=["other code"],
-    )
-
-
-Line = Annotated[StrictInt, Field(ge=1, le=1_000_000)]
-
-
-class PlaceForm(FormPart):
-    """The script and the statement that a check is about."""
-
-    script: Annotated[StrictInt, Field(ge=1, le=100)] | None = Field(
-        default=None,
-        description="the number of the only script that is judged; the first one is 1",
-        examples=[1],
-    )
-    digest: ShortText | None = Field(
-        default=None,
-        description="the digest of that script; if it is not the script's, the claim is refused",
-        examples=["sha256:…"],
-    )
-    line: Line | None = Field(
-        default=None,
-        description=(
-            "the line of the script as submitted that prints or raises it: a no needs that it was passed;"
-            " without it the line is looked for"
-        ),
-        examples=[3],
-    )
-    through: Annotated[list[Line], Field(max_length=20)] = Field(
-        default_factory=list,
-        description="the lines of the calls that lead to `line`, the outermost first",
-        examples=[[12, 7]],
-    )
+MOST_CHECKS = 60
 
 
 class CheckForm(FormPart):
@@ -204,7 +86,7 @@ class CrashForm(CheckForm):
     """The process dies by a signal."""
 
     kind: Literal["crash"]
-    signal: Annotated[str, AfterValidator(_is_signal)] | None = Field(
+    signal: Annotated[str, AfterValidator(as_signal)] | None = Field(
         default=None, description="the name of the signal; any crash without it", examples=["SIGSEGV"]
     )
 
@@ -279,7 +161,7 @@ class ValueForm(_PrintedForm):
 
     kind: Literal["value"]
     number: Annotated[
-        str, Field(max_length=400), AfterValidator(_is_number), BeforeValidator(_number_as_text)
+        str, Field(max_length=400), AfterValidator(as_number), BeforeValidator(number_as_text)
     ] = Field(
         description="the number with as many digits as count; a text such as nan is one, too",
         examples=["0.98999"],
@@ -287,11 +169,23 @@ class ValueForm(_PrintedForm):
     position: Literal["first", "last"] | None = Field(
         default=None, description="the first or the last number that is printed; any without it"
     )
-    tolerance: Annotated[float, AfterValidator(_is_finite)] | None = Field(
+    tolerance: Annotated[float, AfterValidator(as_finite)] | None = Field(
         default=None,
         ge=0,
         description="the largest distance from `number` that still counts as equal, in its unit",
         examples=[0.001],
+    )
+
+
+class OutOfBoundsForm(CheckForm):
+    """A printed number breaks a bound. The last line with numbers counts, or the lines with the label."""
+
+    kind: Literal["out_of_bounds"]
+    bounds: BoundsForm = Field(
+        description="where the number has to lie", examples=[{"least": 0.0, "most": 1.0}]
+    )
+    label: ShortText | None = Field(
+        default=None, description="words on the line that shows it", examples=["p-value"]
     )
 
 
@@ -372,7 +266,7 @@ class SlowerForm(_SidesForm):
         description="the slow side and the fast side; an empty one stands for all others",
         examples=[["cuda", "cpu"]],
     )
-    factor: Annotated[float, AfterValidator(_is_finite)] | None = Field(
+    factor: Annotated[float, AfterValidator(as_finite)] | None = Field(
         default=None,
         gt=0,
         description="how many times as long; any clear difference without it",
@@ -387,6 +281,7 @@ AnyCheck = Annotated[
     | ExitStatusForm
     | OutputForm
     | ValueForm
+    | OutOfBoundsForm
     | HangForm
     | OutOfMemoryForm
     | VariesForm

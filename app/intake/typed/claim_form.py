@@ -9,8 +9,14 @@ from typing import Annotated, Any
 from pydantic import Field, ValidationError
 
 from app.errors import InputError
-from app.intake.claim.claims import MOST_READINGS, MOST_RIGHT_VALUES
-from app.intake.typed.check_forms import FORMS, MOST_CHECKS, AnyCheck, FormPart, Text
+from app.intake.claim.claims import (
+    MOST_READINGS,
+    MOST_RIGHT_BOUNDS,
+    MOST_RIGHT_ERRORS,
+    MOST_RIGHT_VALUES,
+)
+from app.intake.typed.check_forms import FORMS, MOST_CHECKS, AnyCheck
+from app.intake.typed.form_parts import BoundsForm, FormPart, ShortText, Text
 
 _PACKAGE = r"^[A-Za-z0-9._-]{1,100}$"
 _CODE = "bad_claim"
@@ -38,6 +44,22 @@ class ReadingForm(FormPart):
             " gone"
         ),
         examples=[["0.9567"]],
+    )
+    right_errors: Annotated[list[ShortText], Field(max_length=MOST_RIGHT_ERRORS)] = Field(
+        default_factory=list,
+        description=(
+            "types of errors that the report calls right, without their modules; `Exception` is any error:"
+            " if the statement of the bug raises one of them, the bug is gone"
+        ),
+        examples=[["ValueError"]],
+    )
+    right_bounds: Annotated[list[BoundsForm], Field(max_length=MOST_RIGHT_BOUNDS)] = Field(
+        default_factory=list,
+        description=(
+            "where the value has to lie: if the claimed number breaks these bounds, and what is printed"
+            " instead keeps them all, the bug is gone"
+        ),
+        examples=[[{"least": 0.0, "most": 1.0}]],
     )
     checks: Annotated[list[AnyCheck], Field(max_length=MOST_CHECKS)] = Field(
         description="all checks with the role `bug` must be met; without any, nothing is judged",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from app.intake.claim.claim_text import read_claim
-from app.intake.claim.claims import Check, CheckKind, Claim, ScriptPlace, Where
+from app.intake.claim.claims import Bounds, Check, CheckKind, Claim, ScriptPlace, Where
 from app.intake.reading import ClaimSource, Script
 from app.intake.typed.check_forms import FORMS, CheckForm
 from app.intake.typed.claim_form import ClaimForm, ReadingForm, form_in_text, refusal
@@ -84,6 +84,8 @@ def data_of_check(check: Check) -> dict[str, Any]:
         value = getattr(check, _NAMES.get(name, name), None)
         if name in _SHARED or value is None or value == ():
             continue
+        if isinstance(value, Bounds):
+            value = value.model_dump(exclude_none=True)
         data[name] = list(value) if isinstance(value, tuple) else value
     return {**data, "at": _place_data(check)} if _names_place(check) else data
 
@@ -112,6 +114,10 @@ def _data(claim: Claim) -> dict[str, Any]:
         data["text"] = claim.text
     if claim.right_values:
         data["right_values"] = list(claim.right_values)
+    if claim.right_errors:
+        data["right_errors"] = list(claim.right_errors)
+    if claim.right_bounds:
+        data["right_bounds"] = [bounds.model_dump(exclude_none=True) for bounds in claim.right_bounds]
     return data
 
 
@@ -121,6 +127,8 @@ def _claim(form: ReadingForm) -> Claim:
         text=form.text,
         subject=form.subject,
         right_values=tuple(form.right_values),
+        right_errors=tuple(name.rsplit(".", 1)[-1] for name in form.right_errors),
+        right_bounds=tuple(Bounds.model_validate(each.model_dump()) for each in form.right_bounds),
     )
 
 
@@ -159,6 +167,7 @@ _WORDS: dict[CheckKind, Callable[[Check], str]] = {
     CheckKind.CRASH: lambda check: check.signal or "a crash",
     CheckKind.EXIT_STATUS: lambda check: f"exit status {check.exit_status}",
     CheckKind.NO_ERROR: lambda check: f"no {check.exception_type or 'error'} is raised",
+    CheckKind.OUT_OF_BOUNDS: lambda check: f"the {check.label or 'value'} breaks a bound",
     CheckKind.HANG: lambda _: "it does not end",
     CheckKind.OUT_OF_MEMORY: lambda _: "memory runs out",
     CheckKind.VARIES: lambda _: "repeats give different results",

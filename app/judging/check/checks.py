@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from app.intake.claim.claims import Check, CheckKind, Role
+from app.intake.claim.claims import Check, CheckKind, Claim, Role
 from app.intake.reading import Script
 from app.intake.words.vocabulary import device_of
-from app.judging.check import oracles
-from app.judging.check.changed_values import is_like_its_twin, shows_value_called_right
 from app.judging.check.failure_checks import (
     is_broken,
     judge_crash,
@@ -20,7 +18,6 @@ from app.judging.check.failure_checks import (
     judge_out_of_memory,
 )
 from app.judging.check.guards import skipped_gpu_part
-from app.judging.check.mended_outputs import is_mended, nan_is_gone
 from app.judging.check.output_checks import (
     claimed_number,
     equals_claimed,
@@ -45,9 +42,14 @@ from app.judging.check.reach import (
     ended_by_limit,
     lack_of,
 )
-from app.judging.check.repeated_numbers import are_distinct_now
 from app.judging.check.speed import is_slower, ratio_in
 from app.judging.check.spelling import judge_spelling
+from app.judging.gone import oracles
+from app.judging.gone.bounds import judge_bounds, judge_random_value, keeps_bounds
+from app.judging.gone.changed_values import is_like_its_twin, shows_value_called_right
+from app.judging.gone.mended_outputs import is_mended, nan_is_gone
+from app.judging.gone.repeated_numbers import are_distinct_now
+from app.judging.gone.right_errors import raises_what_is_right
 from app.judging.judgement import CheckResult, Finding
 from app.judging.output.printed_lines import is_duration, nearest_line
 from app.judging.output.printed_numbers import numbers_in, same_value
@@ -78,19 +80,26 @@ def judge_check(
     expected: Sequence[Check],
     script: Script,
     target: Target,
-    called_right: Sequence[str] = (),
+    claim: Claim | None = None,
 ) -> Finding:
     """Judge a check in one attempt. `expected` are the claim's checks of the correct behaviour.
 
-    `called_right` are values that the report calls right somewhere.
+    `claim` says which values and errors the report calls right somewhere.
     """
+    claim = claim or Claim()
     exclusion = exclusion_of(check, target)
     if exclusion is not None:
         return _finding(check, CheckResult.UNREACHED, result, reason=exclusion)
     check_result, oracle = _judge_output_only(check, result, expected, script)
+    if oracle == RANDOM_NUMBERS.code and (by_bounds := judge_random_value(check, claim.right_bounds, result)):
+        check_result, oracle = by_bounds, oracles.KEEPS_BOUNDS
     if check_result is CheckResult.OTHER and result.outcome is Outcome.COMPLETED:
-        oracle = _oracle_of_changes(check, result, expected, called_right)
+        oracle = _oracle_of_changes(check, result, expected, claim)
         check_result = CheckResult.ABSENT if oracle else check_result
+    if check_result is not CheckResult.MET and raises_what_is_right(
+        check, result, claim.right_errors, script.script
+    ):
+        check_result, oracle = CheckResult.ABSENT, oracles.RIGHT_ERROR
     if check_result is CheckResult.ABSENT and oracle is None and _asserts_the_failure(check, result, script):
         check_result = CheckResult.UNREACHED
     reason = _outweighing_lack(check, result, lack_of(result, script, target), check_result)
@@ -250,19 +259,21 @@ def _oracle(
     return oracles.gone(check, whole.observation.stdout)
 
 
-def _oracle_of_changes(
-    check: Check, result: Result, expected: Sequence[Check], called_right: Sequence[str]
-) -> str | None:
+def _oracle_of_changes(check: Check, result: Result, expected: Sequence[Check], claim: Claim) -> str | None:
     """The oracle that says by the changed values that the bug is gone; None if none speaks.
 
     A right value with a place of its own decides alone: it is not there.
     """
     if _lacks_expected_output(expected):
         return None
-    stdout = part_of(check, result).observation.stdout
-    if shows_value_called_right(check, called_right, stdout):
+    part = part_of(check, result)
+    stdout = part.observation.stdout
+    if shows_value_called_right(check, claim.right_values, stdout):
         return oracles.CALLED_RIGHT
-    return oracles.TWIN_VALUE if is_like_its_twin(check, called_right, stdout) else None
+    in_place = numbers_in_place(check, part) if check.kind is CheckKind.VALUE else ()
+    if keeps_bounds(check, claim.right_bounds, stdout, in_place):
+        return oracles.KEEPS_BOUNDS
+    return oracles.TWIN_VALUE if is_like_its_twin(check, claim.right_values, stdout) else None
 
 
 def _without_echo(check: Check, result: Result, expected: Sequence[Check]) -> Result:
@@ -383,4 +394,5 @@ _JUDGES: Mapping[CheckKind, Callable[[Check, Result], CheckResult]] = {
     CheckKind.DIFFERS: judge_difference,
     CheckKind.SLOWER: _judge_slowness,
     CheckKind.NO_ERROR: judge_no_error,
+    CheckKind.OUT_OF_BOUNDS: judge_bounds,
 }

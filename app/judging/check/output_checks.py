@@ -36,10 +36,22 @@ def judge_output(check: Check, result: Result) -> CheckResult:
     if (
         is_shown
         or (is_shown is None and found_lines(check.lines, stdout))
-        or found_lines(check.lines, seen.stderr)
+        or found_lines(check.lines, _without_quoted_code(seen.stderr))
     ):
         return CheckResult.MET
     return _other_or_unreached(bool(seen.stdout.strip()), result)
+
+
+def _without_quoted_code(stderr: str) -> str:
+    """Stderr without the frames of tracebacks: these quote the script, and print nothing."""
+    if _TRACEBACK not in stderr:
+        return stderr
+    lines, in_traceback = list[str](), False
+    for line in stderr.splitlines():
+        in_traceback = line.startswith(_TRACEBACK) or (in_traceback and line.startswith("  "))
+        if not in_traceback:
+            lines.append(line)
+    return "\n".join(lines)
 
 
 def judge_value(check: Check, result: Result) -> CheckResult:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from app.intake.claim.claims import Check, CheckKind
 from app.intake.reading import Script
-from app.judging.check.repeated_numbers import still_repeats
+from app.judging.gone.repeated_numbers import still_repeats
 from app.judging.judgement import CheckResult
 from app.judging.output.printed_differences import difference_in
 from app.judging.output.printed_lines import found_lines, tokens_of

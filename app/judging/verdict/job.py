@@ -190,7 +190,7 @@ def _judge(
                 expected=_expected_instead(check, expected),
                 script=script,
                 target=target,
-                called_right=claim.right_values,
+                claim=claim,
             )
             for check in checks
         ]

@@ -55,6 +55,9 @@ def points_to_pass(
     """
     if script.role is not ScriptRole.MAIN:
         return ()
+    if counted and all(result.outcome is Outcome.RAISED for result in counted):
+        # If there is a "no", these errors are what the report calls right: how they end is seen.
+        return ()
     lines = [
         line
         for check in claim.having(Role.BUG)

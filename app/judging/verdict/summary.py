@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.judging.cause.cause import sentence
-from app.judging.check import oracles
 from app.judging.check.reach import TWO_READINGS
+from app.judging.gone import oracles
 from app.judging.judgement import DEVIATIONS, Defect, JudgedCell, Scope, Verdict
 from app.judging.verdict.run import RunJudgement, without_tests
 
@@ -20,6 +20,8 @@ _ORACLES = {
     oracles.MENDED_OUTPUT: "The memory is flat, the reference is dead, or the sides agree now.",
     oracles.CALLED_RIGHT: "The changed value is one that the report calls right.",
     oracles.TWIN_VALUE: "The two lines that differed in the report are equal now.",
+    oracles.RIGHT_ERROR: "The script raises an error there, which the report calls right.",
+    oracles.KEEPS_BOUNDS: "The changed value lies where the report says that it has to.",
     oracles.OWN_CHECK: "The script's own check passes.",
 }
 

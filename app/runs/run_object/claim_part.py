@@ -35,6 +35,16 @@ class PlacePart(_Part):
     through: Annotated[list[int] | None, Field(exclude_if=_is_absent)] = None
 
 
+class BoundsPart(_Part):
+    """Where a printed number has to lie. A bound that is not there sets no limit."""
+
+    least: _Number = None
+    most: _Number = None
+    above: _Number = None
+    below: _Number = None
+    unequal: _Number = None
+
+
 class CheckPart(_Part):
     """A check as it is judged. Fields of its kind are there if they have a value: see `ClaimForm`."""
 
@@ -59,6 +69,7 @@ class CheckPart(_Part):
     occurrence: _Whole = None
     random: Annotated[bool | None, Field(exclude_if=lambda random: random is None)] = None
     tolerance: _Number = None
+    bounds: Annotated[BoundsPart | None, Field(exclude_if=_is_absent)] = None
     sides: _Texts = None
     side_lines: _Texts = None
     factor: _Number = None
@@ -71,6 +82,8 @@ class ReadingPart(_Part):
     subject: str | None = None
     text: _Text = None
     right_values: _Texts = None
+    right_errors: _Texts = None
+    right_bounds: Annotated[list[BoundsPart], Field(exclude_if=_is_absent)] = Field(default_factory=list)
     checks: list[CheckPart] = Field(default_factory=list)
 
 

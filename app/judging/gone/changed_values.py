@@ -21,8 +21,8 @@ _Row = Sequence[Token]
 def shows_value_called_right(check: Check, called_right: Sequence[str], stdout: str) -> bool:
     """Whether all that changed in the claimed output became values that the report calls right."""
     rows = [row for text in called_right if (row := tokens_of(text))]
-    claimed = _claimed_rows(check)
-    pairs = _pairs(claimed, stdout)
+    claimed = claimed_rows(check)
+    pairs = pairs_of_lines(claimed, stdout)
     changed = [(one, seen) for one, seen in pairs if not same_tokens(one, seen)]
     own = [token for row, _ in changed for token in row if isinstance(token, Number)]
     right = [row for row in rows if not any(same_tokens(row, one) for one, _ in changed)]
@@ -41,8 +41,8 @@ def is_like_its_twin(check: Check, called_right: Sequence[str], stdout: str) -> 
 
     False where the report calls the other one right: then both would be wrong now.
     """
-    claimed = _claimed_rows(check)
-    pairs = _pairs(claimed, stdout)
+    claimed = claimed_rows(check)
+    pairs = pairs_of_lines(claimed, stdout)
     changed = [(one, seen) for one, seen in pairs if not same_tokens(one, seen)]
     if len(changed) != 1 or len(pairs) < 2:
         return False
@@ -59,13 +59,14 @@ def is_like_its_twin(check: Check, called_right: Sequence[str], stdout: str) -> 
     return len(twins) == 1 and is_value and finite and same_tokens(twins[0], seen)
 
 
-def _claimed_rows(check: Check) -> list[_Row]:
+def claimed_rows(check: Check) -> list[_Row]:
+    """The claimed lines as tokens, without those that have none."""
     if check.role is not Role.BUG or check.kind is not CheckKind.OUTPUT:
         return []
     return [row for line in check.lines[:_MOST_LINES] if (row := tokens_of(line))]
 
 
-def _pairs(claimed: Sequence[_Row], stdout: str) -> list[tuple[_Row, _Row]]:
+def pairs_of_lines(claimed: Sequence[_Row], stdout: str) -> list[tuple[_Row, _Row]]:
     """Each claimed line with the line that the script prints there. Empty if that is not plain."""
     seen = [row for line in stdout.splitlines()[: _MOST_LINES + 1] if (row := tokens_of(line))]
     if not claimed or len(seen) > _MOST_LINES:

@@ -24,6 +24,8 @@ NUMBERS_DIFFER = "numbers_differ"
 MENDED_OUTPUT = "mended_output"
 CALLED_RIGHT = "called_right"
 TWIN_VALUE = "twin_value"
+RIGHT_ERROR = "right_error"
+KEEPS_BOUNDS = "keeps_bounds"
 
 _CONSTANT = re.compile(r"(?<![\w.])(?:np\.)?(?P<value>True|False)_?(?!\w)")
 _OPPOSITE = {"True": "False", "False": "True"}

@@ -1,0 +1,1 @@
+"""Oracles: what an attempt shows that says that a claimed bug is gone."""
