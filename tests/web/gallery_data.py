@@ -101,6 +101,8 @@ def _submit(stage: Stage, script: str, **more: object) -> tuple[str, str]:
 
 def _play(stage: Stage, observation: Observation, outcome: Outcome, *, most: int = 10**6) -> None:
     done = 0
+    # Reading a long script takes a while, too.
+    stage.beat(NODE)
     while attempts := stage.dispatch():
         for attempt in attempts:
             stage.start(attempt, node=NODE)

@@ -49,6 +49,8 @@ def fill(stage: Stage) -> dict[str, str]:
         "report with rates": f"/reports/{_report(stage, 'sometimes')}",
         "search for hardware": "/reports?q=h200",
         "compare form": "/compare",
+        "compare lists": f"/compare?report={trapz}",
+        "report with a wrong kernel": f"/reports/{_report(stage, 'torch.cos')}",
         "sign in": "/sign-in",
         "submit, step 2": "/plan",
     }

@@ -163,6 +163,7 @@ def fill(stage: Stage) -> dict[str, str]:
         "compare completed": f"/compare?baseline={attempts[0].id}&candidate={attempts[1].id}",
         "compare crashed": f"/compare?baseline={attempts[0].id}&candidate={attempts[-1].id}",
         "compare form": "/compare",
+        "compare lists": f"/compare?report={run.report.id}",
         "contributed": f"/runs/{other.id}",
         "compare contributed": f"/compare?baseline={attempts[0].id}&candidate={other.jobs[0].attempts[0].id}",
         "contributed attempt": f"/attempts/{other.jobs[0].attempts[0].id}",

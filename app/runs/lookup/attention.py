@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sqlalchemy.orm import Session
@@ -34,16 +34,34 @@ class Group:
     size: int
     reports: tuple[WaitingReport, ...]
     next_cursor: str | None
+    # Whether some reports are not listed, because they have a place of their own.
+    is_cut: bool = False
 
 
-def groups(session: Session, *, each: int) -> list[Group]:
-    """Every group that has a report, the most urgent group first, with at most `each` reports."""
+def groups(session: Session, *, each: int, without: Collection[str] = ()) -> list[Group]:
+    """Every group that has a report, the most urgent group first, with at most `each` reports.
+
+    Reports of the ids in `without` are counted and not listed, because they have a place of their own.
+    """
     sizes = queries.sizes(session)
-    return [
-        _group(session, attention, size=sizes[attention], cursor=None, limit=each)
+    every = [
+        _group(session, attention, size=sizes[attention], cursor=None, limit=each + len(without))
         for attention in Attention
         if sizes.get(attention)
     ]
+    return [_first(group, each=each, without=without) for group in every]
+
+
+def _first(group: Group, *, each: int, without: Collection[str]) -> Group:
+    others = [report for report in group.reports if report.id not in without]
+    listed = tuple(others[:each])
+    is_all = len(others) == len(listed) and group.next_cursor is None
+    return replace(
+        group,
+        reports=listed,
+        is_cut=len(others) < len(group.reports),
+        next_cursor=None if is_all or not listed else listed[-1].id,
+    )
 
 
 def group(session: Session, attention: Attention, *, cursor: str | None, limit: int) -> Group:

@@ -76,6 +76,9 @@ class ReportSummary(BaseModel):
         default=None, description="why a maintainer closed it; null if it is open, or closed without a word"
     )
     overruled: Verdict | None = Field(default=None, description="a maintainer's verdict on the whole report")
+    attention: Attention | None = Field(
+        default=None, description="why the report needs attention; null if it needs none"
+    )
     withdrawn_at: datetime | None = Field(
         default=None, description="when its text, its scripts and their output were erased"
     )
@@ -188,6 +191,7 @@ def list_reports(
             duplicate_of=row.duplicate_of,
             disposition=row.disposition,
             overruled=row.overruled,
+            attention=row.attention,
             withdrawn_at=row.withdrawn_at,
         )
 

@@ -9,7 +9,7 @@ from app.http.access import CanRead
 from app.http.checked_route import CheckedRoute
 from app.http.state import SessionDep, SettingsDep
 from app.judging.report.attention import Attention
-from app.runs.lookup.attention import group, groups
+from app.runs.lookup.attention import Group, group, groups
 from app.runs.lookup.reports import list_reports
 from app.runs.lookup.triage import triage
 from app.runs.rows.nodes import fleet
@@ -26,11 +26,18 @@ MOST_RECENT, MOST_OF_A_GROUP, MOST_OF_TRIAGE = 8, 6, 10
 @router.get("/")
 def get_home(session: SessionDep, settings: SettingsDep, _may: CanRead) -> Response:
     """The regressions, the reports that need attention, and the box for a submission."""
+    regressions = lazily(triage, session, each=MOST_OF_TRIAGE)
+
+    def other_groups() -> list[Group]:
+        newest = regressions()
+        above = {line.change.report for part in newest.parts for line in part.lines} if newest else ()
+        return groups(session, each=MOST_OF_A_GROUP, without=above)
+
     return page(
         "home.html",
         can_run=Lazy(lambda: bool(usable_toolchains(fleet(session, settings=settings)))),
-        triage=lazily(triage, session, each=MOST_OF_TRIAGE),
-        groups=lazily(groups, session, each=MOST_OF_A_GROUP),
+        triage=regressions,
+        groups=Lazy(other_groups),
         recent=Lazy(lambda: list_reports(session, limit=MOST_RECENT).items),
     )
 

@@ -93,7 +93,7 @@ CHANGES: dict[ChangeKind, Look] = {
         "changed", "The verdict is another one, but it shows neither a regression nor a fix.", "◇", "cant"
     ),
     ChangeKind.CONFOUNDED: Look(
-        "confounded",
+        "several reasons",
         "The verdict is another one, but more than one thing differs, so the reason is not known.",
         "≟",
         "part",

@@ -15,7 +15,7 @@ from app.web.views.grid.merging import version_name, version_order
 from app.web.views.grid.table import package_name
 
 # Options of one list. Older results are on the pages of their runs.
-MOST_CHOICES = 150
+MOST_CHOICES = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
