@@ -161,6 +161,23 @@ def test_both_are_chosen_from_lists(web: Web) -> None:
     assert web.client.get("/compare.json").status_code == 422
 
 
+def test_it_says_how_they_ended_on_which_hardware_and_of_which_report(web: Web) -> None:
+    web.stage.node("n")
+    script = "import numpy\nprint(numpy.in1d)\n"
+    with web.stage.session() as session:
+        submission = Submission(script=script, targets=TARGETS, repeats=1, title="`in1d` is gone")
+        run = submit(session, submission, settings=web.stage.settings).document
+    first, second = web.stage.dispatch()
+    gone = Observation(exit_status=1, exception={"type": "AttributeError", "message": "no in1d"})
+    web.stage.say(result(first, node="n", outcome=Outcome.COMPLETED, observation=HERE, cpu="AMD EPYC"))
+    web.stage.say(result(second, node="n", outcome=Outcome.RAISED, observation=gone, cpu="AMD EPYC"))
+    page = Page(compare_page(web, first.attempt_id, second.attempt_id))
+    assert "The baseline runs to its end; the candidate raises AttributeError." in page.text
+    assert "hardwareAMD EPYCAMD EPYC" in page.text
+    assert page.all("a", href=f"/reports/{run.report.id}")
+    assert page.all("a", href=f"/compare?report={run.report.id}&baseline={first.attempt_id}")
+
+
 def test_a_report_without_two_results_says_so(web: Web) -> None:
     web.stage.node("n")
     report = web.stage.submit().document.report.id

@@ -49,7 +49,9 @@ def check_report(
         )
     if source_url is not None and not is_address(source_url):
         raise InputError(
-            "A source_url is an http or https address.", code="bad_source_url", field="source_url"
+            "The address of an issue begins with http:// or https://.",
+            code="bad_source_url",
+            field="source_url",
         )
     # A NUL stays in a script: its parser refuses it and names the line and the column.
     return read_bounded(

@@ -12,8 +12,10 @@ from app.runs.lookup.comparisons import AttemptPair, ComparisonDetails
 from app.runs.lookup.runs import AttemptDetails
 from app.targets.target import Target
 from app.web.parts import Lazy, lazily
+from app.web.text.labels import look
+from app.web.text.short_texts import one_line
 from app.web.views.environments import environment_views
-from worker.contract import CapturedValue
+from worker.contract import CapturedValue, Outcome
 
 # The rows of a table. The rest is in the JSON.
 MOST_CAPTURED = 100
@@ -47,12 +49,37 @@ def target_label(attempt: AttemptDetails) -> str:
     return Target.model_validate(target.model_dump()).label()
 
 
+def hardware_of(attempt: AttemptDetails) -> str:
+    """The card and the CPU that an attempt ran on, as far as they are known. Untrusted if contributed."""
+    names = (attempt.environment.get(name) for name in ("gpu.0.model", "cpu.model"))
+    return ", ".join(name for name in names if isinstance(name, str) and name)
+
+
+def endings_words(pair: AttemptPair) -> str:
+    """How the two ended, if they ended differently: one completed, the other raises an error. Else empty."""
+    baseline, candidate = _ending(pair.baseline), _ending(pair.candidate)
+    return "" if baseline == candidate else f"The baseline {baseline}; the candidate {candidate}."
+
+
+def _ending(attempt: AttemptDetails) -> str:
+    seen = attempt.observation
+    if attempt.outcome is Outcome.COMPLETED:
+        return "runs to its end"
+    if seen is not None and seen.exception is not None:
+        return f"raises {one_line(seen.exception.type, 60)}"
+    if seen is not None and seen.signal is not None:
+        return f"ends with {one_line(seen.signal, 20)}"
+    return "has no outcome" if attempt.outcome is None else f"ends as “{look(attempt.outcome).name}”"
+
+
 def comparison_values(pair: AttemptPair, details: Lazy[ComparisonDetails]) -> dict[str, Any]:
     """The values for the template of a comparison, most of them lazy."""
     baseline, candidate = pair.baseline, pair.candidate
     return {
         "baseline": baseline,
         "candidate": candidate,
+        "endings": lazily(endings_words, pair),
+        "hardware": lazily(lambda: {"baseline": hardware_of(baseline), "candidate": hardware_of(candidate)}),
         "details": details,
         "target_labels": lazily(
             lambda: {"baseline": target_label(baseline), "candidate": target_label(candidate)}
