@@ -87,6 +87,7 @@ def _version(point: Point) -> str:
 
 def _choice(point: Point, numbers: Mapping[str, int]) -> Choice:
     parts = (
+        _version(point),
         label_without_toolchain(point.target),
         point.hardware,
         f"script {numbers.get(point.script, '?')}" if len(numbers) > 1 else "",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.intake.text.corrected_environment import FIELDS, PACKAGE, field_words
+from app.runs.run_object.claim_part import CheckPart
 from app.runs.run_object.document import ReportPart
 from app.runs.submission.preview import Preview
 from app.targets.packages import packages_among
@@ -21,6 +22,20 @@ MOST_FIELDS = 60
 _OF_TORCH = frozenset({"torch"})
 
 
+# Kinds of needs in words; the names stand behind them.
+_NEEDS: Mapping[str, str] = {
+    "package": "packages",
+    "gpu": "a GPU",
+    "device": "a device",
+    "file": "files",
+    "network": "a network",
+    "memory": "memory",
+    "arguments": "arguments",
+    "input": "input from a keyboard",
+    "os": "an operating system",
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatedField:
     """A field of the reporter's environment: its value now, and what was read; empty if there is none."""
@@ -33,9 +48,10 @@ class StatedField:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NeedRow:
-    """A kind of need, its needs in words, and whether the submitter says that there is none."""
+    """A kind of need, the kind and its needs in words, and whether the submitter says that there is none."""
 
     kind: str
+    kind_words: str
     words: str
     is_ignored: bool
 
@@ -50,6 +66,7 @@ def submission_values(
     if seen is None:
         unread: dict[str, Any] = {
             "read": None,
+            "checks": (),
             "plan": None,
             "choices": {},
             "posts": (),
@@ -64,6 +81,7 @@ def submission_values(
     form = "script" if is_script else "report"
     return {
         "read": seen.report,
+        "checks": _checks(seen.report),
         "plan": seen.plan,
         "choices": seen.choices,
         "posts": lazily(marked_posts, text, seen.report.exhibits, form=form),
@@ -75,6 +93,16 @@ def submission_values(
     }
 
 
+def _checks(report: ReportPart) -> list[CheckPart]:
+    """The checks of the claim without details that only repeat a part of what happens."""
+    bugs = [check.text for check in report.claim.checks if check.role == "bug"]
+    return [
+        check
+        for check in report.claim.checks
+        if check.role != "detail" or not any(check.text in text for text in bugs)
+    ]
+
+
 def _need_rows(report: ReportPart) -> list[NeedRow]:
     rows: dict[str, list[str]] = {}
     for script in report.scripts:
@@ -84,7 +112,12 @@ def _need_rows(report: ReportPart) -> list[NeedRow]:
     for need in report.ignored_needs:
         ignored.setdefault(str(need.kind), []).append(need.name)
     return [
-        NeedRow(kind=kind, words=", ".join(dict.fromkeys(filter(None, names))), is_ignored=is_ignored)
+        NeedRow(
+            kind=kind,
+            kind_words=_NEEDS.get(kind, kind),
+            words=", ".join(dict.fromkeys(filter(None, names))),
+            is_ignored=is_ignored,
+        )
         for group, is_ignored in ((rows, False), (ignored, True))
         for kind, names in group.items()
     ]
