@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.metadata import version
 from typing import Annotated
@@ -17,6 +18,7 @@ from app.command.service.exit_status import status_of_error
 from app.command.terminal.consoles import errors, print_line
 from app.errors import SamehereError
 from app.extras import missing_extra
+from worker.contract.setting_names import ignored, warning_of
 
 
 def _show_version(value: bool) -> None:  # noqa: FBT001  # typer calls it so
@@ -46,7 +48,11 @@ def _options(
         bool, typer.Option("--version", help="Show the version.", callback=_show_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Take the options that stand before a command."""
+    """Take the options that stand before a command, and name the variables that no command reads."""
+    for name, nearest in ignored(os.environ).items():
+        errors().print(f"samehere: {warning_of(name, nearest)}", style="yellow", soft_wrap=True)
+        # The processes that this one starts need not say it again.
+        del os.environ[name]
 
 
 for group in (reports, runs, webhook_commands, service, machine):

@@ -43,6 +43,11 @@ def _with_numbers(match: re.Match[str]) -> str:
     for character in match[0]:
         category = unicodedata.category(character)
         marks = marks + 1 if category in {"Mn", "Me"} else 0
-        is_hidden = category in _HIDDEN_CATEGORIES or ord(character) in _INVISIBLE or marks > _MOST_MARKS
+        is_hidden = can_hide(character) or marks > _MOST_MARKS
         characters.append(f"⟨U+{ord(character):04X}⟩" if is_hidden else character)
     return "".join(characters)
+
+
+def can_hide(character: str) -> bool:
+    """Whether a character can't be seen, or moves others. Line ends and tabs are such characters, too."""
+    return unicodedata.category(character) in _HIDDEN_CATEGORIES or ord(character) in _INVISIBLE

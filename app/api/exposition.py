@@ -138,7 +138,7 @@ def _nodes(figures: Snapshot) -> Iterator[Metric]:
             draining.add_metric([node.name], node.state == "draining")
         quarantined.add_metric([node.name], node.quarantined)
         slots.add_metric([node.name], node.slots)
-        busy.add_metric([node.name], node.busy)
+        busy.add_metric([node.name], node.busy + node.waiting)
         for one in Level:
             level.add_metric([node.name, one], node.level is one)
         for card in node.gpus:

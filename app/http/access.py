@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Depends, Form, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from sqlalchemy.orm import Session
 
@@ -17,6 +19,7 @@ from app.http.state import SessionDep, SettingsDep, state_of
 from app.runs.maintenance.sign_in import signed_in_token
 from app.runs.maintenance.tokens import Scope, Token, any_tokens, authenticate
 from app.runs.rows.acts import LOCAL
+from app.settings import ServiceSettings
 
 # The cookie of a browser that has signed in.
 SIGN_IN_COOKIE = "samehere_sign_in"
@@ -87,16 +90,35 @@ def who(token: Token | None) -> str:
     return LOCAL if token is None else token.name
 
 
-def requires(scope: Scope) -> Callable[..., Token | None]:
+def needs_database(request: Request, scope: Scope) -> bool:
+    """Whether it takes the database to know whether a caller has a scope."""
+    shows_who = request.headers.get("Authorization") or request.cookies.get(SIGN_IN_COOKIE)
+    return bool(shows_who) or scope is Scope.MAINTAIN
+
+
+def token_with(
+    request: Request,
+    session: Session,
+    settings: ServiceSettings,
+    credentials: HTTPAuthorizationCredentials | None,
+    *,
+    scope: Scope,
+) -> Token | None:
+    """The token of a caller with this scope. Raises UnauthorisedError, ForbiddenError."""
+    checked: dict[Scope, Token | None] = getattr(request.state, "checked_scopes", {})
+    if scope in checked:
+        return checked[scope]
+    return _allow(request, session, settings, credentials, scope=scope)
+
+
+def requires(scope: Scope) -> Callable[..., Awaitable[Token | None]]:
     """A dependency that refuses callers without the scope."""
 
-    def dependency(
+    async def dependency(
         request: Request, session: SessionDep, settings: SettingsDep, credentials: Credentials
     ) -> Token | None:
-        checked: dict[Scope, Token | None] = getattr(request.state, "checked_scopes", {})
-        if scope in checked:
-            return checked[scope]
-        return _allow(request, session, settings, credentials, scope=scope)
+        check = partial(token_with, request, session, settings, credentials, scope=scope)
+        return await run_in_threadpool(check) if needs_database(request, scope) else check()
 
     _SCOPES[dependency] = scope
     return dependency

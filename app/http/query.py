@@ -16,7 +16,7 @@ from app.errors import InputError
 SHOWN_CHARACTERS = 60
 
 
-def refuse_unknown_query(request: Request) -> None:
+async def refuse_unknown_query(request: Request) -> None:
     """A dependency of routers. Raises InputError for the first parameter that the route does not have."""
     if not request.query_params:
         return
@@ -29,10 +29,10 @@ def refuse_unknown_query(request: Request) -> None:
             )
 
 
-def refuse_unknown_query_of_forms(request: Request) -> None:
+async def refuse_unknown_query_of_forms(request: Request) -> None:
     """As `refuse_unknown_query`, for forms. Links to pages may carry marks of other sites."""
     if request.method not in {"GET", "HEAD"}:
-        refuse_unknown_query(request)
+        await refuse_unknown_query(request)
 
 
 def _names(dependant: Dependant) -> Iterator[str]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from sys import exc_info
 from typing import Annotated, Any, cast
 
+from anyio import CancelScope, CapacityLimiter, to_thread
 from fastapi import Depends, Request
 from sqlalchemy import Engine
 from sqlalchemy.orm import Session, sessionmaker
@@ -38,16 +40,38 @@ def state_of(request: Request) -> WebState:
     return cast("WebState", request.app.state.web)
 
 
-def _session(request: Request) -> Iterator[Session]:
-    with state_of(request).sessions.begin() as session:
+# These are coroutines, although they wait for nothing: FastAPI runs each plain function in a thread, and the
+# way there and back costs more than the function.
+async def _session(request: Request) -> AsyncIterator[Session]:
+    transaction = state_of(request).sessions.begin()
+    # This opens no connection: the first statement does.
+    session = transaction.__enter__()
+    try:
         yield session
+    except BaseException:
+        if not await _end(transaction, *exc_info()):
+            raise
+    else:
+        await _end(transaction, None, None, None)
 
 
-def _settings(request: Request) -> ServiceSettings:
+async def _end(transaction: Any, *failure: Any) -> bool:
+    """Commit, or roll back after a failure.
+
+    It needs no free thread: all of them may wait for the connection that this gives back. The client may have
+    left by now.
+    """
+    is_handled = False
+    with CancelScope(shield=True):
+        is_handled = await to_thread.run_sync(transaction.__exit__, *failure, limiter=CapacityLimiter(1))
+    return bool(is_handled)
+
+
+async def _settings(request: Request) -> ServiceSettings:
     return state_of(request).settings
 
 
-def _broker(request: Request) -> Broker:
+async def _broker(request: Request) -> Broker:
     return state_of(request).broker
 
 

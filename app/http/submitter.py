@@ -9,7 +9,7 @@ from fastapi.security import HTTPAuthorizationCredentials
 from sqlalchemy.orm import Session
 
 from app.errors import ForbiddenError, UnauthorisedError
-from app.http.access import CanSubmit, Credentials, requires, who
+from app.http.access import CanSubmit, Credentials, token_with, who
 from app.http.state import SessionDep, SettingsDep
 from app.runs.maintenance.tokens import Scope, Token
 from app.runs.rows.acts import SUBMITTER
@@ -28,8 +28,6 @@ WithdrawSecret = Annotated[
     ),
 ]
 WithdrawCookie = Annotated[str | None, Cookie(alias=WITHDRAW_COOKIE, max_length=100, include_in_schema=False)]
-_may_maintain = requires(Scope.MAINTAIN)
-_may_submit = requires(Scope.SUBMIT)
 
 
 def _cancelling(
@@ -57,7 +55,7 @@ def _cancelling(
     if report is not None and report.withdraw_digest in digests:
         return token
     try:
-        return _may_maintain(request, session, settings, credentials)
+        return token_with(request, session, settings, credentials, scope=Scope.MAINTAIN)
     except (ForbiddenError, UnauthorisedError) as error:
         raise ForbiddenError(
             "Only the submitter of this run or a maintainer can cancel it. Send the token that submitted it,"
@@ -108,7 +106,7 @@ def corrector(
     if token is None and submitter is None and settings.listens_on_loopback:
         return who(token)
     try:
-        return who(_may_maintain(request, session, settings, credentials))
+        return who(token_with(request, session, settings, credentials, scope=Scope.MAINTAIN))
     except (ForbiddenError, UnauthorisedError) as error:
         raise ForbiddenError(
             "Only the submitter of this report or a maintainer can correct its claim. Send the token that"
@@ -139,7 +137,7 @@ def corrector_by_form(
     if report is not None and report.withdraw_digest in digests:
         return SUBMITTER
     credentials = HTTPAuthorizationCredentials(scheme="Bearer", credentials=secret) if secret else None
-    token = _may_submit(request, session, settings, credentials)
+    token = token_with(request, session, settings, credentials, scope=Scope.SUBMIT)
     return corrector(request, session, settings, credentials, token=token, report_id=report_id, secret=None)
 
 

@@ -59,6 +59,8 @@ def main(arguments: list[str] | None = None) -> int:
         log_level="warning",
         access_log=False,
         server_header=False,
+        # It limits the size of headers; the faster parser that uvicorn would take if it were there does not.
+        http="h11",
         proxy_headers=bool(settings.proxies),
         forwarded_allow_ips=list(settings.proxies),
         timeout_graceful_shutdown=GRACE_SECONDS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
@@ -41,6 +41,24 @@ log = structlog.get_logger(__name__)
 
 # How long a message waits before it is tried again while the database is away.
 RETRY_SECONDS = 1.0
+# After a round of dispatch that had nothing to give, the next one begins so much later. While all places are
+# taken, each submission asks for a round, and many of them get one together.
+IDLE_SECONDS = 0.1
+
+
+class Pauses:
+    """Keeps rounds of dispatch apart that have nothing to give. After others the next one begins at once."""
+
+    def __init__(self) -> None:
+        self._idle_at = float("-inf")
+
+    def wait(self) -> None:
+        """Wait before a round. Whoever asks for a round meanwhile gets this one."""
+        time.sleep(min(IDLE_SECONDS, max(0.0, self._idle_at + IDLE_SECONDS - time.monotonic())))
+
+    def note(self, leased: int) -> None:
+        """Note the end of a round that gave so many attempts to nodes."""
+        self._idle_at = float("-inf") if leased else time.monotonic()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +72,7 @@ class Service:
     factory: sessionmaker[Session]
     # By the task that begins their rounds.
     senders: Mapping[str, Senders]
+    pauses: Pauses = field(default_factory=Pauses)
 
 
 def _record(service: Service, message: Any, *, sender: str | None) -> None:
@@ -87,9 +106,11 @@ def _round(service: Service, name: str) -> None:
     """Do one round of dispatching, reaping, reruns, the canary or sending. The next one tries it again."""
     try:
         if name == TASK_DISPATCH:
+            service.pauses.wait()
             service.broker.begin_dispatch()
             with service.factory.begin() as session:
-                dispatch.dispatch(session, service.broker, settings=service.settings)
+                leased = dispatch.dispatch(session, service.broker, settings=service.settings)
+            service.pauses.note(leased)
         elif name in service.senders:
             service.senders[name].wake()
         elif name == TASK_CANARY:

@@ -46,3 +46,14 @@ def test_it_is_on_the_nodes_and_in_the_queue_position(web: Web, words: str) -> N
     assert waiting(web, run["id"])["reason"] is None
     hello(web, "n", waits_for="")
     assert words not in web.client.get("/nodes").text
+
+
+def test_no_more_slots_are_in_use_than_there_are(web: Web) -> None:
+    """A node also has an attempt that waits for its slot. It is no use of one."""
+    web.stage.node("n", slots=1)
+    web.post(repeats=3)
+    begun, _waiting = web.stage.dispatch()
+    web.stage.start(begun, node="n")
+    (node,) = web.client.get("/api/v1/nodes").json()["items"]
+    assert (node["slots"], node["busy"], node["waiting"]) == (1, 1, 1)
+    assert "1 of 1 slot in use" in web.client.get("/nodes").text

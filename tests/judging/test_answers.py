@@ -250,11 +250,12 @@ def test_every_verdict_and_state_has_four_sentences() -> None:
     answer = answer_of(waiting)
     assert answer.model_dump(mode="json") == {
         "what": "Nothing is decided yet.",
-        "where": "Nothing was run.",
-        "how_sure": "Nothing was run.",
+        "where": "No attempt has ended yet.",
+        "how_sure": "0 attempts.",
         "whose": "Not known yet.",
         "owner": "nobody",
         "baseline": None,
         "candidate": None,
     }
-    assert answer_of(waiting.model_copy(update={"state": "cancelled"})).what == "Nothing was decided."
+    cancelled = answer_of(waiting.model_copy(update={"state": "cancelled"}))
+    assert (cancelled.what, cancelled.where) == ("Nothing was decided.", "Nothing was run.")

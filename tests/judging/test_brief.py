@@ -10,11 +10,13 @@ from app.api.answers.run_answer import brief_answer
 from app.intake.reading import Ask
 from app.judging.check import reach
 from app.judging.judgement import Defect, Verdict
+from app.judging.verdict.contrast import ContrastKind
 from app.runs.run_object.answer.brief import Step, brief_of, cut
 from app.runs.run_object.answer.part import AnswerPart
 from app.runs.run_object.answer.sentences import answer_of
 from app.runs.run_object.document import (
     ComparisonPart,
+    ContrastPart,
     JobPart,
     ReportPart,
     RunDocument,
@@ -39,7 +41,7 @@ def test_every_verdict_has_a_next_step_and_says_what_it_is_not(verdict: Verdict)
     brief = brief_of(run(verdict))
     assert brief.next.code is not Step.WAIT
     assert brief.next.text.endswith(".")
-    assert bool(brief.caveat) == (verdict is not Verdict.REPRODUCED)
+    assert brief.caveat
     no_negative = {Verdict.NEEDS_INFO, Verdict.DIFFERENT, Verdict.CANNOT_SHOW, Verdict.OBSERVED}
     assert ("no `not_reproduced`" in brief.caveat) == (verdict in no_negative)
 
@@ -47,6 +49,21 @@ def test_every_verdict_has_a_next_step_and_says_what_it_is_not(verdict: Verdict)
 def test_an_open_run_says_wait_and_no_verdict() -> None:
     brief = brief_of(run(so_far=Verdict.REPRODUCED))
     assert (brief.verdict, brief.next.code, brief.caveat) == (None, Step.WAIT, "")
+
+
+def test_a_reproduced_run_is_no_bug_yet_and_may_have_no_contrast() -> None:
+    alone = {"contrast": ContrastPart(kind=ContrastKind.NONE)}
+    assert brief_of(run(Verdict.REPRODUCED)).caveat == "It happens; that does not say that it is a bug."
+    assert brief_of(run(Verdict.REPRODUCED, defect=Defect.YES)).caveat == ""
+    assert brief_of(run(Verdict.REPRODUCED, defect=Defect.NO)).caveat == "It happens, and it is no defect."
+    assert "No target of this run lacks it" in brief_of(run(Verdict.REPRODUCED, **alone)).caveat
+
+
+def test_nothing_is_bisected_where_there_is_one_version() -> None:
+    for verdict in (Verdict.REPRODUCED, Verdict.FLAKY):
+        assert brief_of(run(verdict)).next.code is Step.BISECT
+        assert brief_of(run(verdict), can_bisect=False).next.code is Step.TELL
+    assert brief_of(run(Verdict.DIFFERENT), can_bisect=False).next.code is Step.COMPARE
 
 
 def test_an_undecided_difference_is_explained_first() -> None:

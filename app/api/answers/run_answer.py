@@ -12,9 +12,12 @@ from sqlalchemy.orm import Session
 from app.http.state import state_of
 from app.runs.lookup.runs import run_document, run_json
 from app.runs.rows.by_id import get_run
+from app.runs.rows.nodes import fleet
 from app.runs.run_object.answer.brief import BriefPart, brief_of
+from app.runs.run_object.answer.places import packages_to_name
 from app.runs.run_object.document import RunDocument
 from app.settings import ServiceSettings
+from app.targets.versions.series import has_versions
 
 API = "/api/v1"
 View = Annotated[
@@ -114,10 +117,11 @@ def submitted_run(
     return SubmittedRun.model_validate({**dict(document), **addresses, "withdraw_url": url})
 
 
-def brief_answer(document: RunDocument, *, base: str) -> BriefAnswer:
-    """The answer with a run in brief."""
+def brief_answer(document: RunDocument, *, base: str, can_bisect: bool = True) -> BriefAnswer:
+    """The answer with a run in brief. `can_bisect` as in `brief_of`."""
     links = run_links(base, document.id, document.report.id).model_dump(include=set(BriefLinks.model_fields))
-    return BriefAnswer.model_validate({**dict(brief_of(document)), "links": links})
+    brief = brief_of(document, can_bisect=can_bisect)
+    return BriefAnswer.model_validate({**dict(brief), "links": links})
 
 
 def _addresses(request: Request, document: RunDocument) -> dict[str, Any]:
@@ -148,7 +152,10 @@ def run_content(
     """The run as JSON, in full or in brief. Raises NotFoundError."""
     if view == "brief":
         document = run_document(session, run_id, settings=settings)
-        return brief_answer(document, base=base).model_dump_json().encode()
+        can_bisect = has_versions(
+            packages_to_name(document, document.jobs), fleet(session, settings=settings)
+        )
+        return brief_answer(document, base=base, can_bisect=can_bisect).model_dump_json().encode()
     content = run_json(session, run_id, settings=settings)
     report_id = get_run(session, run_id).report_id
     return with_addresses(content, base=base, run_id=run_id, report_id=report_id, **more)

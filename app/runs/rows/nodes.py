@@ -22,7 +22,7 @@ from app.storage.queries import rerun
 from app.storage.queries.queue import nodes as queries
 from app.storage.queries.queue import queue
 from app.targets.fleet import usable
-from worker.contract import Gpu, Heartbeat, Hello, Level, ToolchainFacts
+from worker.contract import AttemptKind, Gpu, Heartbeat, Hello, Level, ToolchainFacts
 from worker.contract.bounds import Text
 from worker.contract.stored_message import read_stored
 
@@ -45,7 +45,10 @@ class NodeSummary(BaseModel):
     name: str
     state: NodeState
     slots: int
-    busy: int
+    busy: int = Field(description="slots that are in use now")
+    waiting: int = Field(
+        default=0, description="attempts that it has beside these: those that wait for a slot, and previews"
+    )
     level: Level
     level_detail: str
     waits_for: str = Field(
@@ -67,7 +70,9 @@ class NodeSummary(BaseModel):
 def list_nodes(session: Session, broker: Broker) -> list[NodeSummary]:
     """All nodes ever seen, by name."""
     rows = queries.all_nodes(session)
-    busy = Counter(hold.node for hold in queue.holds(session))
+    holds = queue.holds(session)
+    held_by = Counter(hold.node for hold in holds)
+    begun = Counter(hold.node for hold in holds if hold.has_begun and hold.kind is not AttemptKind.PREVIEW)
     quarantined_nodes = current_quarantines(session).nodes
     try:
         heartbeats: dict[str, Heartbeat] | None = broker.heartbeats(row.name for row in rows)
@@ -77,7 +82,9 @@ def list_nodes(session: Session, broker: Broker) -> list[NodeSummary]:
         _summary(
             row,
             hello,
-            busy=busy[row.name],
+            # One that has ended on its node is held until its result is recorded.
+            busy=min(begun[row.name], hello.slots),
+            held=held_by[row.name],
             state=_state(row, heartbeats),
             quarantined=row.name in quarantined_nodes,
         )
@@ -125,12 +132,15 @@ def _state(row: NodeRow, heartbeats: dict[str, Heartbeat] | None) -> NodeState:
     return "draining" if row.draining or heartbeat.draining else "ready"
 
 
-def _summary(row: NodeRow, hello: Hello, *, busy: int, state: NodeState, quarantined: bool) -> NodeSummary:
+def _summary(
+    row: NodeRow, hello: Hello, *, busy: int, held: int, state: NodeState, quarantined: bool
+) -> NodeSummary:
     return NodeSummary(
         name=row.name,
         state=state,
         slots=hello.slots,
         busy=busy,
+        waiting=held - busy,
         level=hello.level,
         level_detail=hello.level_detail,
         waits_for=hello.waits_for,

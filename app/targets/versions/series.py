@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -108,6 +108,15 @@ def make_series(
             field="from",
         )
     return series
+
+
+def has_versions(axes: Iterable[str], fleet: Sequence[Hello]) -> bool:
+    """Whether a fleet has two versions or more of one of these packages, or of Python."""
+    toolchains = [facts for facts in usable_toolchains(fleet).values() if not facts.base]
+    return any(
+        len({_release_of(canonicalize_name(axis))(facts) for facts in toolchains} - {None}) > 1
+        for axis in axes
+    )
 
 
 def serve(series: Series, script: Script, fleet: Sequence[Hello], *, required_level: Level) -> Series:

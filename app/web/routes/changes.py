@@ -31,6 +31,7 @@ from app.runs.lookup.triage import triage_sizes
 from app.web.formats import Format, address_of, as_json, as_markdown, negotiate_format
 from app.web.pages import page
 from app.web.text.labels import look
+from app.web.text.short_texts import one_line
 from app.web.views.copies.copied_pages import changes_markdown
 
 router = APIRouter(include_in_schema=False, route_class=CheckedRoute)
@@ -152,7 +153,11 @@ def _feed(changes: Sequence[ChangeSummary], *, address: str) -> bytes:
     for change in changes:
         entry = ET.SubElement(feed, "entry")
         _text(entry, "id", f"{address}/changes#{change.id}")
-        _text(entry, "title", f"{look(change.kind).name}: {change.title or 'a report without a title'}")
+        _text(
+            entry,
+            "title",
+            f"{look(change.kind).name}: {one_line(change.title) or 'a report without a title'}",
+        )
         _text(entry, "updated", change.created_at.isoformat())
         ET.SubElement(entry, "link", {"href": f"{address}/reports/{change.report}"})
         _text(entry, "summary", change.words)

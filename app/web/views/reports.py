@@ -17,6 +17,7 @@ from app.runs.run_object.claim_part import CheckPart, ClaimPart
 from app.runs.run_object.document import RunDocument
 from app.runs.run_object.reading_notes import environment_differences
 from app.states import OPEN_STATES
+from app.visible_text import can_hide
 from app.web.parts import Lazy, lazily
 from app.web.views import runs as views
 from app.web.views import wording
@@ -47,14 +48,18 @@ class ClaimRow:
     others: int
 
 
-_UNSEEN = re.compile(r"[\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+_NOT_PLAIN_ASCII = re.compile(r"[^\n\x20-\x7e]")
 
 
 def claim_json(claim: ClaimPart) -> str:
     """A claim as data, in lines."""
     text = json.dumps(claim.model_dump(mode="json"), ensure_ascii=False, indent=1)
     # Characters that can't be seen are written as JSON's escapes. They mean the same when they come back.
-    return _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return _NOT_PLAIN_ASCII.sub(_escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return json.dumps(match[0])[1:-1] if can_hide(match[0]) else match[0]
 
 
 def claim_rows(run: RunDocument) -> list[ClaimRow]:

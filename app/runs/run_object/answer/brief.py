@@ -27,6 +27,7 @@ class Step(StrEnum):
     WAIT = "wait"  # the run goes on
     ASK = "ask"  # the report lacks something
     BISECT = "bisect"  # find the version that broke it
+    TELL = "tell"  # it happens, and there is nothing to bisect
     EXPLAIN = "explain"  # find out whether it is a defect or rounding
     COMPARE = "compare"  # something else happens
     MORE_TARGETS = "more_targets"  # look at more targets before saying that it is gone
@@ -52,6 +53,10 @@ _STEPS: Mapping[Verdict, tuple[Step, str]] = {
     Verdict.OBSERVED: (Step.CLAIM, "Say what is claimed: PUT a claim to the report; nothing is run again."),
     Verdict.NO_RESULT: (Step.RERUN, "Rerun the failed cells: POST `{which: failed}` to rerun."),
 }
+_NOTHING_TO_BISECT = (
+    Step.TELL,
+    "Tell its maintainers that it happens. This service has one version, so it can't say which one broke it.",
+)
 _LIMITS = frozenset({"time_limit", "memory_limit"})
 _STEPS_BEHIND_AN_OBSTACLE: Mapping[WhoCanAct, tuple[Step, str]] = {
     WhoCanAct.REPORTER: (
@@ -61,8 +66,10 @@ _STEPS_BEHIND_AN_OBSTACLE: Mapping[WhoCanAct, tuple[Step, str]] = {
     WhoCanAct.SERVICE: (Step.RERUN, "Rerun the undecided cells: POST `{which: undecided}` to rerun."),
     WhoCanAct.NOBODY: (Step.NOTHING, "This claim can't be shown by a run; `what` says why."),
 }
+_NO_CONTRAST = "No target of this run lacks it, so it may have another cause than the report's."
 _CAVEATS: Mapping[Verdict, str] = {
     Verdict.NEEDS_INFO: "Nothing was run. This is no `not_reproduced`.",
+    Verdict.REPRODUCED: "It happens; that does not say that it is a bug.",
     Verdict.FLAKY: "It does not happen every time: a single run without it proves nothing.",
     Verdict.DIFFERENT: "Something else happens than what is claimed. This is no `not_reproduced`.",
     Verdict.NOT_REPRODUCED: "It was not seen on the targets that were tried; others were not tried.",
@@ -101,19 +108,21 @@ class BriefPart(BaseModel):
     contributed: bool = Field(description="true: run elsewhere; it decides nothing about the report")
 
 
-def brief_of(run: RunDocument) -> BriefPart:
-    """The run in brief."""
+def brief_of(run: RunDocument, *, can_bisect: bool = True) -> BriefPart:
+    """The run in brief. `can_bisect` is False where there is one version of what the script uses."""
     for most in _LENGTHS:
-        brief = _brief(run, most)
+        brief = _brief(run, most, can_bisect=can_bisect)
         if len(brief.model_dump_json().encode()) <= MOST_BYTES:
             break
     return brief
 
 
-def _brief(run: RunDocument, most: int) -> BriefPart:
+def _brief(run: RunDocument, most: int, *, can_bisect: bool) -> BriefPart:
     """The run in brief, each sentence with at most so many bytes."""
     verdict = None if run.state in OPEN_STATES else run.verdict
     step, text = _next_step(run, verdict)
+    if step is Step.BISECT and not can_bisect:
+        step, text = _NOTHING_TO_BISECT
     return BriefPart(
         id=run.id,
         state=run.state,
@@ -124,11 +133,19 @@ def _brief(run: RunDocument, most: int) -> BriefPart:
         where=cut(run.answer.where, most),
         how_sure=cut(run.answer.how_sure, most),
         whose=cut(run.answer.whose, most),
-        caveat="" if verdict is None else _CAVEATS.get(verdict, ""),
+        caveat="" if verdict is None else _caveat(run, verdict),
         next=NextStep(code=step, text=text),
         ask=[cut(question.text, most) for question in run.ask[:MOST_QUESTIONS]],
         contributed=run.contributed is not None,
     )
+
+
+def _caveat(run: RunDocument, verdict: Verdict) -> str:
+    if verdict is not Verdict.REPRODUCED:
+        return _CAVEATS.get(verdict, "")
+    is_without_contrast = run.contrast is not None and run.contrast.kind == "none"
+    words = {Defect.YES: "", Defect.NO: "It happens, and it is no defect."}.get(run.defect, _CAVEATS[verdict])
+    return " ".join(filter(None, (words, _NO_CONTRAST if is_without_contrast else "")))
 
 
 def _next_step(run: RunDocument, verdict: Verdict | None) -> tuple[Step, str]:

@@ -49,7 +49,7 @@ _UNSEEN: Mapping[Verdict, str] = {
     Verdict.NO_RESULT: "Not known: there is no result.",
 }
 NOT_DECIDED_YET, NOT_DECIDED = "Nothing is decided yet.", "Nothing was decided."
-NOTHING_RAN = "Nothing was run."
+NOTHING_RAN_YET, NOTHING_RAN = "No attempt has ended yet.", "Nothing was run."
 
 
 def answer_of(run: RunDocument, flip: Flip | None = None) -> AnswerPart:
@@ -117,7 +117,7 @@ def _where(run: RunDocument, verdict: Verdict | None, flip: Flip | None) -> str:
     there, elsewhere = _sides(run)
     evidence = [*there, *elsewhere] or [job for job in run.jobs if _has_ended(job)]
     if not evidence:
-        return NOTHING_RAN
+        return NOTHING_RAN_YET if run.state in OPEN_STATES else NOTHING_RAN
     packages = packages_to_name(run, evidence)
     places = places_of(run, there or evidence, packages=packages)
     older = "" if flip is None else f"with {display_name(flip.package)} {_release(flip.older)}"
@@ -156,7 +156,7 @@ def _how_sure(run: RunDocument, verdict: Verdict | None, flip: Flip | None) -> s
     count = sum(
         attempt.counted and attempt.outcome is not None for job in run.jobs for attempt in job.attempts
     )
-    return f"{count} attempt{'' if count == 1 else 's'}." if count else NOTHING_RAN
+    return f"{count} attempt{'' if count == 1 else 's'}."
 
 
 def _whose(run: RunDocument, flip: Flip | None) -> tuple[Owner, str]:

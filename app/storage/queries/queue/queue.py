@@ -69,6 +69,8 @@ class Hold:
     job_id: str = ""
     lease_no: int = 1
     submitter: str | None = None
+    # Whether the node has begun it. Each node also has one attempt that waits for a slot.
+    has_begun: bool = False
 
 
 def candidates(
@@ -195,6 +197,7 @@ def holds(session: Session) -> list[Hold]:
             AttemptRow.kind,
             AttemptRow.job_id,
             AttemptRow.lease_no,
+            AttemptRow.state,
             JobRow.target,
             RunRow.submitter,
         )
@@ -211,6 +214,7 @@ def holds(session: Session) -> list[Hold]:
             job_id=row.job_id,
             lease_no=row.lease_no,
             submitter=row.submitter,
+            has_begun=row.state == "running",
         )
         for row in rows
     ]
