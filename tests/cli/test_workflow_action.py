@@ -2,114 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import re
-import subprocess
-import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
+from cli.workflow_runner import SAMEHERE, Runner, read_action
 from command_line import ROOT
 from running_service import service_environment
 
 from app.runs.exchange.read_bundle import NO_LIMITS, read_bundle
 from app.runs.run_object.answer.in_markdown import plain
 
-ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
-SAMEHERE = str(Path(sys.executable).parent / "samehere")
-EXPRESSION = re.compile(r"\$\{\{\s*([a-z_]+(?:\.[A-Za-z0-9_-]+)+)\s*\}\}")
-# How GitHub starts `shell: bash`.
-BASH = ("bash", "--noprofile", "--norc", "-e", "-o", "pipefail")
+ACTION = read_action()
+GATE = read_action(ROOT / "gate")
+WORDS = "Fixed in x 2."
 STEPS = ["install", "toolchain", "reproduce", "result", "Decide"]
-
-
-@dataclass
-class Runner:
-    """A runner in a folder: it fills expressions in variables, and reads what steps write."""
-
-    folder: Path
-    environment: Mapping[str, str]
-    inputs: dict[str, str]
-    outputs: dict[str, dict[str, str]] = field(default_factory=dict)
-    log: str = ""
-
-    def value(self, text: str) -> str:
-        def fill(match: re.Match[str]) -> str:
-            kind, *rest = match[1].split(".")
-            if kind == "inputs":
-                return self.inputs[rest[0]]
-            if kind == "steps":
-                return self.outputs.get(rest[0], {}).get(rest[2], "")
-            assert match[1] == "github.action_path"
-            return str(ROOT)
-
-        return EXPRESSION.sub(fill, text)
-
-    def step(self, step: Mapping[str, Any]) -> int:
-        """Run one step with `run`; its exit status."""
-        name = step.get("id", step["name"])
-        files = {key: self.folder / f"{key}-{name.replace(' ', '-')}" for key in ("output", "summary")}
-        for path in files.values():
-            path.touch()
-        variables = {
-            **self.environment,
-            **{key: self.value(text) for key, text in step.get("env", {}).items()},
-            "RUNNER_TEMP": str(self.folder),
-            "GITHUB_OUTPUT": str(files["output"]),
-            "GITHUB_STEP_SUMMARY": str(files["summary"]),
-        }
-        script = self.folder / "step.sh"
-        script.write_text(step["run"])
-        ended = subprocess.run(
-            [*BASH, str(script)],
-            cwd=self.folder,
-            env=variables,
-            capture_output=True,
-            check=False,
-            timeout=250,
-        )
-        self.log += ended.stdout.decode() + ended.stderr.decode()
-        self.outputs[name] = outputs_in(files["output"].read_text())
-        return ended.returncode
-
-    def run(self) -> dict[str, int]:
-        """Run all steps until one fails; their exit statuses."""
-        statuses: dict[str, int] = {}
-        for step in ACTION["runs"]["steps"]:
-            if "run" not in step:
-                continue
-            statuses[step.get("id", step["name"])] = status = self.step(step)
-            if status:
-                break
-        return statuses
-
-    @property
-    def summary(self) -> str:
-        return "".join(path.read_text() for path in sorted(self.folder.glob("summary-*")))
-
-    @property
-    def results(self) -> dict[str, str]:
-        """The outputs of the Action."""
-        return {name: self.value(output["value"]) for name, output in ACTION["outputs"].items()}
-
-
-def outputs_in(text: str) -> dict[str, str]:
-    """The outputs of a step, read as the runner reads them."""
-    outputs: dict[str, str] = {}
-    lines = iter(text.splitlines())
-    for line in lines:
-        name, heredoc, end = line.partition("<<")
-        if heredoc and "=" not in name:
-            outputs[name] = "\n".join(itertools.takewhile(end.__ne__, lines))
-        else:
-            name, _, outputs[name] = line.partition("=")
-    return outputs
 
 
 @pytest.fixture
@@ -122,21 +31,60 @@ def folder(home: Path) -> Path:
 def runner(folder: Path, **given: str) -> Runner:
     inputs = {name: str(each.get("default", "")) for name, each in ACTION["inputs"].items()}
     inputs |= {"samehere": SAMEHERE, "packages": "", "targets": "cpu", "repeats": "1"} | given
-    return Runner(folder, service_environment(folder.parent), inputs)
+    return Runner(ACTION, folder, service_environment(folder.parent), inputs)
 
 
-def test_no_expression_stands_in_a_script() -> None:
-    for step in ACTION["runs"]["steps"]:
+@pytest.mark.parametrize("place", [ROOT, ROOT / "gate"])
+def test_no_expression_stands_in_a_script(place: Path) -> None:
+    action = read_action(place)
+    for step in action["runs"]["steps"]:
         assert "${{" not in step.get("run", ""), step["name"]
         assert ("run" in step) == (step.get("shell") == "bash")
-    used = set(re.findall(r"inputs\.([a-z-]+)", (ROOT / "action.yml").read_text()))
-    assert used == set(ACTION["inputs"])
+    used = set(re.findall(r"inputs\.([a-z-]+)", (place / "action.yml").read_text()))
+    assert used == set(action["inputs"])
 
 
-def test_every_input_and_output_is_documented() -> None:
-    page = (ROOT / "docs" / "github-action.md").read_text()
-    for name in (*ACTION["inputs"], *ACTION["outputs"]):
-        assert f"`{name}`" in page, name
+@pytest.mark.parametrize(("place", "page"), [(ROOT, "github-action.md"), (ROOT / "gate", "gate.md")])
+def test_every_input_and_output_is_documented(place: Path, page: str) -> None:
+    action, text = read_action(place), (ROOT / "docs" / page).read_text()
+    for name in (*action["inputs"], *action["outputs"]):
+        assert f"`{name}`" in text, name
+
+
+def test_the_answers_of_the_gate_are_outputs_and_mention_nobody(folder: Path) -> None:
+    """An issue stands there as the workflow sent it, and nothing else that is not ours."""
+    gate = Runner(GATE, folder, service_environment(folder.parent), {})
+    items = [
+        {
+            "issue": issue,
+            "answer": answer,
+            "may_close": answer == "fixed",
+            "words": "Fixed in x 2.",
+            "url": "/r",
+        }
+        for issue, answer in (("@o/r#1", "fixed"), ("o/r#2|x", "still_happens"), ("o/r#3", "unknown"))
+    ]
+    (folder / "gate.json").write_text(json.dumps({"items": items}))
+    gate.outputs |= {"install": {"samehere": SAMEHERE}, "ask": {"folder": str(folder)}}
+    assert gate.step(GATE["runs"]["steps"][-1]) == 0, gate.log
+    results = gate.results
+    assert json.loads(results["may-close"]) == [{"issue": "@o/r#1", "words": WORDS, "url": "/r"}]
+    assert [one["issue"] for one in json.loads(results["still-happens"])] == ["o/r#2|x"]
+    assert json.loads(Path(results["answers"]).read_text())["items"] == items
+    assert not re.search(r"@o|#1|r#2", gate.summary)
+
+
+def test_bad_inputs_of_the_gate_end_with_a_word_about_it(folder: Path) -> None:
+    for given, word in (
+        ({"issues": "o/r#1", "file": "x"}, "one of issues and file"),
+        ({"issues": "o/r#1", "server": ""}, "the address of the service"),
+        ({"issues": "o/r#1", "run": "yes"}, "true or false"),
+    ):
+        inputs = {"issues": "", "file": "", "server": "http://127.0.0.1:1", "token": "", "run": "false"}
+        gate = Runner(GATE, folder, service_environment(folder.parent), inputs | given)
+        gate.outputs["install"] = {"samehere": SAMEHERE}
+        assert gate.step(GATE["runs"]["steps"][1]) == 2
+        assert word in gate.log
 
 
 @pytest.mark.sandbox
@@ -221,7 +169,7 @@ def test_bad_inputs_end_with_a_word_about_it(folder: Path) -> None:
     ],
 )
 def test_when_the_step_fails(folder: Path, fail_on: str, facts: tuple[str, str], status: int) -> None:
-    action = Runner(folder, dict(os.environ), {"fail-on": fail_on})
+    action = Runner(ACTION, folder, dict(os.environ), {"fail-on": fail_on})
     action.outputs["result"] = dict(zip(("seen", "verdict"), facts, strict=True))
     assert action.step(ACTION["runs"]["steps"][-1]) == status
 

@@ -1,4 +1,7 @@
-"""A whole service with a real node: a plan, queue positions, cells that are cancelled, rerun and added."""
+"""A whole service with a real node: a plan, queue positions, cells that are cancelled, rerun and added.
+
+And the gate that runs a report before it answers, from the command line and as the Action.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ from typing import Any
 
 import httpx2
 import pytest
-from cli.command_line import samehere
+from cli.command_line import ROOT, samehere
+from cli.workflow_runner import SAMEHERE, Runner, read_action
 from running_command import run_here
 from running_service import Service, start_service, stop_service
 
@@ -170,3 +174,35 @@ def test_presets_of_ones_own_are_the_services_and_the_command_lines(home: Path, 
     assert local.returncode == 0, local
     assert "cpu@" in local.stdout
     assert "2 cells." in local.stdout
+
+
+def test_the_gate_runs_what_was_not_run_and_then_answers(service: Service, home: Path) -> None:
+    """A stale bot asks about an issue whose only run was cancelled. It happens, so it stays open."""
+    issue = "https://github.com/octocat/stale/issues/12"
+    sent = {"script": f"{FAILS}# of an issue\n", "claim": CLAIM, "repeats": 1, "source_url": issue}
+    run = ask(service, "/runs", sent | {"awaited": False})
+    ask(service, f"/runs/{run['id']}/cancel", {})
+    words = ("gate", "octocat/stale#12", "--server", service.url, "--json")
+    before = samehere(*words, environment=service.environment)
+    assert before.returncode == 5, before.stderr
+    [answer] = json.loads(before.stdout)["items"]
+    assert (answer["answer"], answer["may_close"]) == ("unknown", False)
+    after = samehere(*words, "--run", environment=service.environment)
+    assert after.returncode == 4, after.stderr
+    [answer] = json.loads(after.stdout)["items"]
+    assert (answer["answer"], answer["verdict"]) == ("still_happens", "reproduced")
+    assert answer["words"].endswith("run of today.")
+    assert answer["run"] != run["id"]
+    assert ask(service, f"/runs/{answer['run']}")["verdict"] == "reproduced"
+    # Once more, as the Action: its run is of today, so nothing is run again.
+    folder = home / "work"
+    folder.mkdir()
+    inputs = {"issues": f"{issue}\noctocat/other#1", "file": "", "server": service.url, "token": ""}
+    gate = Runner(read_action(ROOT / "gate"), folder, service.environment, inputs | {"run": "true"})
+    gate.inputs |= {"samehere": SAMEHERE, "python": "python3"}
+    assert set(gate.run().values()) == {0}, gate.log
+    assert gate.results["may-close"] == "[]"
+    [still] = json.loads(gate.results["still-happens"])
+    assert (still["issue"], still["words"]) == (issue, answer["words"])
+    runs = ask(service, f"/reports/{answer['report']}")["runs"]
+    assert len(runs) == 2

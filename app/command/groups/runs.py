@@ -244,21 +244,23 @@ def gate(
 @runs.command(
     "workflow-summary",
     epilog="Example: samehere workflow-summary run.json --bundle bundle.json",
-    short_help="Write a run as outputs and summary of a workflow's step.",
+    short_help="Write a run, or answers of the gate, as outputs and summary of a workflow's step.",
 )
 def workflow_summary(
     file: Annotated[
         str,
-        typer.Argument(metavar="FILE", help="The output of `reproduce --json`.", show_default=False),
+        typer.Argument(
+            metavar="FILE", help="The output of `reproduce --json` or `gate --json`.", show_default=False
+        ),
     ],
     *,
     bundle: Annotated[
         str | None, typer.Option(metavar="FILE", help="The bundle, named as an output if it exists.")
     ] = None,
 ) -> None:
-    """Write a run into the files GITHUB_OUTPUT and GITHUB_STEP_SUMMARY of a step of GitHub Actions.
+    """Write a run, or answers of the gate, into GITHUB_OUTPUT and GITHUB_STEP_SUMMARY of a step.
 
-    The Action of this repository calls it. Nothing of a report, a script or its output is written.
+    The Actions of this repository call it. Nothing of a report, a script or its output is written.
     """
     from app.command.doors.workflow import write_summary
 
