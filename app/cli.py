@@ -18,7 +18,7 @@ from app.command.service.exit_status import status_of_error
 from app.command.terminal.consoles import errors, print_line
 from app.errors import SamehereError
 from app.extras import missing_extra
-from worker.contract.setting_names import ignored, warning_of
+from worker.contract.settings.names import unknown_settings, warning_of
 
 
 def _show_version(value: bool) -> None:  # noqa: FBT001  # typer calls it so
@@ -49,7 +49,7 @@ def _options(
     ] = False,
 ) -> None:
     """Take the options that stand before a command, and name the variables that no command reads."""
-    for name, nearest in ignored(os.environ).items():
+    for name, nearest in unknown_settings(os.environ).items():
         errors().print(f"samehere: {warning_of(name, nearest)}", style="yellow", soft_wrap=True)
         # The processes that this one starts need not say it again.
         del os.environ[name]

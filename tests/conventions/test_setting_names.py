@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from app.settings import ServiceSettings
-from worker.contract.setting_names import SETTINGS, ignored, warning_of
+from worker.contract.settings.names import SETTINGS, unknown_settings, warning_of
 from worker.machine.settings import NodeSettings
 
 
@@ -28,7 +28,9 @@ def test_every_setting_is_known_by_name() -> None:
     ],
 )
 def test_a_misspelt_name_has_the_nearest_right_one(name: str, nearest: str | None) -> None:
-    assert ignored([name, "SAMEHERE_HOME", "samehere_host", "SAMEHERE_TOKEN", "HOME"]) == {name: nearest}
+    assert unknown_settings([name, "SAMEHERE_HOME", "samehere_host", "SAMEHERE_TOKEN", "HOME"]) == {
+        name: nearest
+    }
     assert (nearest or "docs/settings.md") in warning_of(name, nearest)
 
 

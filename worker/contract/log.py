@@ -20,7 +20,7 @@ import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 from worker.contract.log_settings import LogForm, LogSettings
-from worker.contract.setting_names import ignored
+from worker.contract.settings.names import unknown_settings
 
 # So long the warnings of one kind are counted together.
 WINDOW_SECONDS = 10.0
@@ -96,7 +96,7 @@ def log_to_stderr(process: str, settings: LogSettings | None = None, *, form: Lo
     # The reader of our output may be gone. That must not end the process.
     logging.raiseExceptions = False
     atexit.register(handler.write_sums)
-    for name, nearest in ignored(os.environ).items():
+    for name, nearest in unknown_settings(os.environ).items():
         structlog.get_logger(__name__).warning("unknown_setting", variable=name[:60], nearest=nearest)
     sys.excepthook = _log_uncaught
     threading.excepthook = _log_uncaught_in_thread

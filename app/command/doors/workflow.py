@@ -24,7 +24,7 @@ _MOST_BYTES = 64 * 1024 * 1024
 
 
 class _Answer(BaseModel):
-    """What the gate says of one issue."""
+    """The answer of the gate about one issue."""
 
     issue: str
     answer: GateAnswer

@@ -84,7 +84,7 @@ def list_nodes(session: Session, broker: Broker) -> list[NodeSummary]:
             hello,
             # One that has ended on its node is held until its result is recorded.
             busy=min(begun[row.name], hello.slots),
-            held=held_by[row.name],
+            attempts=held_by[row.name],
             state=_state(row, heartbeats),
             quarantined=row.name in quarantined_nodes,
         )
@@ -133,14 +133,14 @@ def _state(row: NodeRow, heartbeats: dict[str, Heartbeat] | None) -> NodeState:
 
 
 def _summary(
-    row: NodeRow, hello: Hello, *, busy: int, held: int, state: NodeState, quarantined: bool
+    row: NodeRow, hello: Hello, *, busy: int, attempts: int, state: NodeState, quarantined: bool
 ) -> NodeSummary:
     return NodeSummary(
         name=row.name,
         state=state,
         slots=hello.slots,
         busy=busy,
-        waiting=held - busy,
+        waiting=attempts - busy,
         level=hello.level,
         level_detail=hello.level_detail,
         waits_for=hello.waits_for,

@@ -55,10 +55,10 @@ def claim_json(claim: ClaimPart) -> str:
     """A claim as data, in lines."""
     text = json.dumps(claim.model_dump(mode="json"), ensure_ascii=False, indent=1)
     # Characters that can't be seen are written as JSON's escapes. They mean the same when they come back.
-    return _NOT_PLAIN_ASCII.sub(_escaped, text)
+    return _NOT_PLAIN_ASCII.sub(_as_escape, text)
 
 
-def _escaped(match: re.Match[str]) -> str:
+def _as_escape(match: re.Match[str]) -> str:
     return json.dumps(match[0])[1:-1] if can_hide(match[0]) else match[0]
 
 

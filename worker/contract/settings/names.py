@@ -36,7 +36,7 @@ _ALIKE = 0.6
 _SHOWN_CHARACTERS = 60
 
 
-def ignored(variables: Iterable[str]) -> dict[str, str | None]:
+def unknown_settings(variables: Iterable[str]) -> dict[str, str | None]:
     """Those of these names that begin as ours and are no setting, each with the nearest name that is one."""
     names = {}
     for name in sorted(variables):
