@@ -160,7 +160,9 @@ def _gpu_lack(hello: Hello, target: Target) -> Reason | None:
                 who_can_act=WhoCanAct.OPERATOR,
             )
         return Reason(
-            code="card_in_use", detail="Other programs use the GPU.", who_can_act=WhoCanAct.OPERATOR
+            code="card_in_use",
+            detail="The GPU can't be used now: other programs use it, or its driver has trouble.",
+            who_can_act=WhoCanAct.OPERATOR,
         )
     return None
 

@@ -66,6 +66,9 @@ class SomeCards:
             return Answer.NEVER
         return Answer.OPEN if time.monotonic() - self._first_at >= float(self._state) else Answer.WAIT
 
+    def fail(self, why: str) -> None:
+        raise AssertionError(why)
+
     def leave(self) -> None:
         """There is no line."""
 

@@ -24,6 +24,9 @@ class Cards:
     def touch(self) -> Answer:
         return Answer.OPEN if self.free.is_set() else Answer.WAIT
 
+    def fail(self, why: str) -> None:
+        raise AssertionError(why)
+
     def leave(self) -> None:
         """There is no line."""
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from worker.contract import CardReading, Gpu
+from worker.contract import GIB, CardReading, Gpu
 
 _Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
 _Name = Annotated[str, StringConstraints(pattern=r"^[\w .:]{1,60}$")]
@@ -15,6 +15,9 @@ _Name = Annotated[str, StringConstraints(pattern=r"^[\w .:]{1,60}$")]
 KnownAnswers = Mapping[str, Mapping[str, str]]
 # Faults of the program, not of the card: https://docs.nvidia.com/deploy/xid-errors
 _XIDS_OF_PROGRAMS = frozenset({13, 31, 32, 43, 45, 68, 69})
+
+# The bookkeeping of the driver grows by less.
+_LEFT_BYTES = GIB
 
 
 class Answer(BaseModel):
@@ -72,3 +75,16 @@ def fault_of_driver(before: CardReading, now: CardReading) -> str | None:
     if now.remapping_failed:
         return "memory of the card could not be replaced"
     return None
+
+
+def is_shaken(before: CardReading, now: CardReading) -> bool:
+    """True if the driver reported a fault of a program: it may leave a card that fails for the next one."""
+    return any(xid in _XIDS_OF_PROGRAMS for xid in now.xids[len(before.xids) :])
+
+
+def memory_left(before: CardReading, now: CardReading) -> str | None:
+    """That the memory of an attempt was not given back, between the readings around it. None if it was."""
+    if before.memory_used_bytes is None or now.memory_used_bytes is None:
+        return None
+    grown = now.memory_used_bytes - before.memory_used_bytes
+    return f"{grown / GIB:.1f} GiB of its memory were not given back" if grown > _LEFT_BYTES else None

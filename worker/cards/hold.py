@@ -104,9 +104,17 @@ class CardHold:
         taken_at = self._taken_at
         return 0.0 if taken_at is None else (time.monotonic() - taken_at) * len(self.indexes)
 
-    def read_before(self) -> None:
-        """Read the states of the cards before the attempt."""
+    def read_before(self) -> str | None:
+        """Read the states of the cards before the attempt. If one is gone, it goes out of use: says why."""
         self.before = self._cards.readings(self.indexes)
+        missing = self._cards.condemn_missing(self.indexes, self.before)
+        if missing is not None:
+            self.before = []
+        return missing
+
+    def fail(self, why: str) -> None:
+        """Take the cards out of use: the driver does not open them."""
+        self._cards.condemn(self.indexes, why)
 
     def touch(self) -> Answer:
         """Take all cards if they are free, in turn. Called again and again while the answer is WAIT."""
@@ -122,8 +130,10 @@ class CardHold:
             is_next = self._line.join(self, self.indexes, head_start_seconds=self._head_start_seconds)
             if not is_next or not self._take():
                 return Answer.WAIT
-            self.read_before()
             self._stop_waiting()
+            if self.read_before() is not None:
+                self._release_locks()
+                return Answer.NEVER
             self._set_taken()
             return Answer.OPEN
 
@@ -137,9 +147,12 @@ class CardHold:
         with self._guard:
             self._is_over = True
             self._stop_waiting()
-            for lock in self._locks:
-                lock.release()
-            self._locks = []
+            self._release_locks()
+
+    def _release_locks(self) -> None:
+        for lock in self._locks:
+            lock.release()
+        self._locks = []
 
     def _take(self) -> bool:
         """Lock the cards. False, and no lock, if one is locked or other programs compute on it."""

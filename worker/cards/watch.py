@@ -14,10 +14,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from worker.cards import nvml
-from worker.cards.health import Answer, KnownAnswers, answers_key, fault_of_driver, faults, read_answer
+from worker.cards.health import (
+    Answer,
+    KnownAnswers,
+    answers_key,
+    fault_of_driver,
+    faults,
+    is_shaken,
+    memory_left,
+    read_answer,
+)
+from worker.cards.records import PassRecord, boot_id, read_answers
 from worker.cards.witness import Witness
 from worker.contract import GIB, CardReading, CardState, Gpu, Limits
 from worker.contract.names import is_capability
@@ -31,8 +41,11 @@ _PROGRAM_PATH = "/run/samehere/known_answer.py"
 _SHIPPED = Path(__file__).with_name("known_answers.json")
 _MEMORY_BYTES = 8 * GIB
 _LOOK_AGAIN_SECONDS = 5.0
+# The driver may need so long until the memory of a process that has ended is free.
+_GIVE_BACK_SECONDS, _LOOK_AT_MEMORY_SECONDS = 5.0, 0.25
+# After the fault of a program a card is checked at most so often.
+_SHAKEN_SECONDS = 60.0
 _log = structlog.get_logger(__name__)
-_answers: TypeAdapter[dict[str, dict[str, str]]] = TypeAdapter(dict[str, dict[str, str]])
 
 
 @dataclass(slots=True)
@@ -44,14 +57,10 @@ class _Card:
     check_at: float = 0.0
     # The time of the last check that passed, in seconds since 1970. Later results rely on it.
     sound_at: float | None = None
-
-
-class _PassRecord(BaseModel):
-    """The last check that passed, on disk. `tells` is `CardWatch._tells`."""
-
-    sound_at: float
-    boot: str
-    tells: bool
+    # The time of the last check, by the monotonic clock.
+    checked_at: float = float("-inf")
+    # The reading before an attempt whose memory was not given back.
+    before_leak: CardReading | None = None
 
 
 class CardWatch:
@@ -162,40 +171,84 @@ class CardWatch:
         return not self._alone or not nvml.processes_on(index)
 
     def take(self, index: int) -> bool:
-        """Look for other programs on a card whose lock is ours. False if there are any.
+        """Look for other uses of a card whose lock is ours. False if there are any.
 
         The card is then out of use until the next look.
         """
-        if self.is_alone(index):
-            return True
-        self._note(
-            self._cards[index],
-            CardState.IN_USE,
-            "another program computes on it",
-            again_in=_LOOK_AGAIN_SECONDS,
-        )
-        return False
+        card = self._cards[index]
+        why = self._find_use(index, card)
+        if why:
+            self._note(card, CardState.IN_USE, why, again_in=_LOOK_AGAIN_SECONDS)
+        return not why
+
+    def _find_use(self, index: int, card: _Card) -> str:
+        if nvml.is_silent():
+            return "its driver does not answer"
+        if nvml.is_divided(index):
+            return "it is divided by MIG, and only whole cards are used"
+        if not self.is_alone(index):
+            return "another program computes on it"
+        if card.before_leak is not None:
+            now = self.read(index)
+            left = None if now is None else memory_left(card.before_leak, now)
+            if left is not None:
+                return left
+            card.before_leak = None
+        return ""
 
     def readings(self, indexes: Sequence[int]) -> list[CardReading]:
         """The states of these cards from the driver. Cards that the driver no longer knows are left out."""
         readings = (self.read(index) for index in indexes)
         return [reading for reading in readings if reading is not None]
 
+    def condemn_missing(self, indexes: Sequence[int], readings: Sequence[CardReading]) -> str | None:
+        """Take the first of these cards without a reading out of use, and say why. None if there is none."""
+        known = {reading.index for reading in readings}
+        lost = next((index for index in indexes if index not in known), None)
+        return None if lost is None else self._condemn(lost, "the driver no longer knows the card")
+
+    def condemn(self, indexes: Sequence[int], why: str) -> None:
+        """Take cards out of use whose driver hangs, until a later check passes: one now would hang too."""
+        for index in indexes:
+            self._condemn(index, why, again_in=self._check_seconds)
+
     def condemn_faulty(self, before: Sequence[CardReading], after: Sequence[CardReading]) -> str | None:
         """The first fault that the driver reported between two readings. None if there is none.
 
-        The card is then out of use until a check passes.
+        The card is then out of use until a check passes. A card on which the driver reported the fault of a
+        program is checked next.
         """
-        if len(after) < len(before):
-            lost = next(
-                reading.index for reading in before if reading.index not in {other.index for other in after}
-            )
-            return self._condemn(lost, "the driver no longer knows the card")
+        missing = self.condemn_missing([reading.index for reading in before], after)
+        if missing is not None:
+            return missing
         for earlier, later in zip(before, after, strict=True):
             fault = fault_of_driver(earlier, later)
             if fault is not None:
                 return self._condemn(later.index, fault)
+            card = self._cards[later.index]
+            if is_shaken(earlier, later) and time.monotonic() - card.checked_at >= _SHAKEN_SECONDS:
+                with self._lock:
+                    card.check_at = 0.0
         return None
+
+    def await_memory(self, before: Sequence[CardReading], after: Sequence[CardReading]) -> None:
+        """Wait a moment for the memory of an attempt that has ended, if the readings say that it is in use.
+
+        A card that does not give it back is out of use until it does.
+        """
+        until = time.monotonic() + _GIVE_BACK_SECONDS
+        for earlier, later in zip(before, after, strict=True):
+            now: CardReading | None = later
+            while (left := None if now is None else memory_left(earlier, now)) is not None:
+                if time.monotonic() >= until:
+                    break
+                time.sleep(_LOOK_AT_MEMORY_SECONDS)
+                now = self.read(earlier.index)
+            if left is not None and self.is_alone(earlier.index):
+                card = self._cards[earlier.index]
+                card.before_leak = earlier
+                self._note(card, CardState.IN_USE, left, again_in=_LOOK_AGAIN_SECONDS)
+                _log.error("card_memory_left", card=earlier.index, detail=left)
 
     def check(self, index: int, sandbox: Sandbox) -> bool:
         """Check the card with known answers. False if it may not be used now.
@@ -203,6 +256,7 @@ class CardWatch:
         True without a toolchain that can use a card. The caller holds the lock of the card.
         """
         card = self._cards[index]
+        card.checked_at = time.monotonic()
         if not self.take(index):
             return False
         toolchain = self._toolchain()
@@ -246,8 +300,8 @@ class CardWatch:
                 else reading.model_copy(update={"sound_at": self._cards[index].sound_at})
             )
 
-    def _condemn(self, index: int, why: str) -> str:
-        self._note(self._cards[index], CardState.FAULTY, why, again_in=0.0)
+    def _condemn(self, index: int, why: str, *, again_in: float = 0.0) -> str:
+        self._note(self._cards[index], CardState.FAULTY, why, again_in=again_in)
         _log.error("card_faulty", card=index, found=[why])
         return why
 
@@ -259,7 +313,7 @@ class CardWatch:
             if state is CardState.SOUND:
                 card.sound_at = moment
         if state is CardState.SOUND:
-            record = _PassRecord(sound_at=moment, boot=_boot(), tells=self._tells)
+            record = PassRecord(sound_at=moment, boot=boot_id(), tells=self._tells)
             self._pass_file(card.gpu).write_text(record.model_dump_json(), encoding="utf-8")
         elif state is CardState.FAULTY:
             self._pass_file(card.gpu).unlink(missing_ok=True)
@@ -272,11 +326,11 @@ class CardWatch:
     def _remember(self, card: _Card) -> None:
         """Use a recent check of an earlier process, if the machine has not restarted since."""
         try:
-            record = _PassRecord.model_validate_json(self._pass_file(card.gpu).read_bytes())
+            record = PassRecord.model_validate_json(self._pass_file(card.gpu).read_bytes())
         except (OSError, ValidationError):
             return
         age = time.time() - record.sound_at
-        if record.boot == _boot() and 0 <= age < self._check_seconds:
+        if record.boot == boot_id() and 0 <= age < self._check_seconds:
             card.state, card.sound_at, card.check_at = (
                 CardState.SOUND,
                 record.sound_at,
@@ -308,14 +362,14 @@ class CardWatch:
 
     def _known_answers(self) -> KnownAnswers:
         """The known answers. Those that are shipped replace those that this node stored."""
-        return {**_read(self._learned), **_read(_SHIPPED)}
+        return {**read_answers(self._learned), **read_answers(_SHIPPED)}
 
     def _learn(self, gpu: Gpu, answer: Answer) -> None:
         """Store the first answer of a card model with these libraries. Later answers are compared with it."""
         key = answers_key(gpu, answer.build)
         if key in self._known_answers():
             return
-        known = {**_read(self._learned), key: answer.digests["0"]}
+        known = {**read_answers(self._learned), key: answer.digests["0"]}
         self._learned.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         fresh = self._learned.with_suffix(f".{os.getpid()}")
         fresh.write_text(json.dumps(known, indent=1), encoding="utf-8")
@@ -332,18 +386,3 @@ def watch_cards(settings: NodeSettings, toolchains: ToolchainStore) -> CardWatch
         check_memory_bytes=settings.card_check_memory_bytes,
         alone=settings.cards_alone,
     )
-
-
-def _read(path: Path) -> dict[str, dict[str, str]]:
-    try:
-        return _answers.validate_json(path.read_bytes())
-    except (OSError, ValidationError):
-        return {}
-
-
-def _boot() -> str:
-    """The id of this start of the machine. Empty if it can't be read."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    except OSError:
-        return ""

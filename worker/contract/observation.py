@@ -106,6 +106,8 @@ class CardReading(Message):
 
     index: MachineCount
     temperature: Whole | None = None
+    # The memory that is in use, by whomever. None if the driver does not say.
+    memory_used_bytes: Count | None = None
     ecc_corrected: Count = 0
     ecc_uncorrected: Count = 0
     remapping_failed: bool = False

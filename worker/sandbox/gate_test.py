@@ -56,6 +56,9 @@ class _FreeCards:
     def touch(self) -> Answer:
         return Answer.OPEN
 
+    def fail(self, why: str) -> None:
+        """Nothing is to be taken out of use."""
+
     def leave(self) -> None:
         """Nothing to leave."""
 

@@ -234,8 +234,11 @@ class Grants:
             is_first_answer=is_first_answer,
         )
 
-    def check_cards(self, sandbox: Sandbox, lock: HostLock) -> None:
-        """Check the cards whose check is due, as far as they and the slot's `lock` are free."""
+    def check_cards(self, sandbox: Sandbox, lock: HostLock, *, reclaim: Callable[[], object]) -> None:
+        """Check the cards whose check is due, as far as they and the slot's `lock` are free.
+
+        If a check can't be stopped, `reclaim` waits for its end; the card is out of use meanwhile.
+        """
         for index in self._cards.due():
             if not lock.acquire():
                 return
@@ -244,18 +247,21 @@ class Grants:
                 # Another process may have checked the card before this one got its lock.
                 if card_locks is not None and index in self._cards.due():
                     self._cards.check(index, sandbox)
+                    if sandbox.is_blocked():
+                        self._cards.hold_back([index])
+                        reclaim()
             finally:
                 for card_lock in (card_locks or {}).values():
                     card_lock.release()
                 lock.release()
 
     def check_held(self, grant: Grant, sandbox: Sandbox) -> None:
-        """Check the cards of an attempt that has ended, if their check is due.
+        """Check the cards of an attempt that has ended, if their check is due. Nobody else gets them before.
 
         With attempts that always wait for a card, an idle slot would never find it free.
         """
         hold = grant.hold
-        if hold is None or not hold.is_gated or not hold.taken.is_set():
+        if hold is None or not hold.taken.is_set():
             return
         for index in hold.indexes:
             if index in self._cards.due():

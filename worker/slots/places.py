@@ -114,6 +114,8 @@ class Place(ABC):
             if not is_free and not self._wait_until_reclaimed(grant, sandbox):
                 return
             self._check_held(grant, sandbox)
+            if sandbox.is_blocked() and not self._wait_until_reclaimed(grant, sandbox):
+                return
             self._queue.release(grant)
             lock.release()
             prepare_at = time.monotonic() + self.idle_seconds
@@ -150,14 +152,15 @@ class Place(ABC):
             lock.release()
         return True
 
-    def _wait_until_reclaimed(self, grant: Grant, sandbox: Sandbox) -> bool:
+    def _wait_until_reclaimed(self, grant: Grant | None, sandbox: Sandbox) -> bool:
         """Wait for processes that could not be killed to exit. False if the queue closes first.
 
         The place keeps its locks meanwhile, since its user id and its cards are in use. No other attempt
-        waits for these cards.
+        waits for these cards. Without a grant it was the check of a card.
         """
         _log.error("slot_held_back", slot=self._number)
-        self._queue.hold_back(grant)
+        if grant is not None:
+            self._queue.hold_back(grant)
         with self._queue.changed:
             self.in_service = False
             while sandbox.is_blocked():
@@ -278,7 +281,7 @@ class Slot(Place):
 
     def _check_cards(self, sandbox: Sandbox, lock: HostLock) -> None:
         try:
-            self._grants.check_cards(sandbox, lock)
+            self._grants.check_cards(sandbox, lock, reclaim=lambda: self._wait_until_reclaimed(None, sandbox))
         except Exception:  # noqa: BLE001
             # The boundary of a task: the card keeps its state, and the check is tried again.
             _log.exception("card_not_checked")

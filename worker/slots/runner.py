@@ -115,8 +115,11 @@ class Runner:
             return self._executor.execute(
                 grant.entry.attempt, sandbox, granted=[], cancelled=grant.entry.cancelled
             )
-        if not hold.is_gated:
-            hold.read_before()
+        missing = None if hold.is_gated else hold.read_before()
+        if missing is not None:
+            return self._executor.without_run(
+                grant.entry.attempt, Outcome.SETUP_FAILED, _card_faulty(f"The GPU can't be used: {missing}.")
+            )
         result = self._executor.execute(
             grant.entry.attempt,
             sandbox,
@@ -138,16 +141,19 @@ class Runner:
             times["card_waited_seconds"] = round(waited, 4)
         result = result.model_copy(update={"observation": result.observation.model_copy(update=times)})
         before = hold.before
-        if not before:
+        # A driver in which an attempt hangs is not asked.
+        if not before or result.outcome is Outcome.LOST:
             return result
         after = self._cards.readings([reading.index for reading in before])
         fault = self._cards.condemn_faulty(before, after)
-        if fault is not None and result.outcome is not Outcome.LOST:
-            reason = Reason(
-                code="card_faulty",
-                detail=f"The GPU failed meanwhile: {fault}.",
-                who_can_act=WhoCanAct.OPERATOR,
-            )
+        if fault is not None:
+            reason = _card_faulty(f"The GPU failed meanwhile: {fault}.")
             result = self._executor.without_run(attempt, Outcome.SETUP_FAILED, reason)
+        else:
+            self._cards.await_memory(before, after)
         observation = result.observation.model_copy(update={"cards": after})
         return result.model_copy(update={"observation": observation})
+
+
+def _card_faulty(detail: str) -> Reason:
+    return Reason(code="card_faulty", detail=detail, who_can_act=WhoCanAct.OPERATOR)

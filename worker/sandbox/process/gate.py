@@ -38,6 +38,8 @@ _TRY_MS, _IDLE_MS = 5, 50
 # No useful program opens so many files for reading and writing; a hostile one must not take a core.
 _BURST, _PER_SECOND, _REST_SECONDS = 2000.0, 1000.0, 0.005
 _END_SECONDS = 5.0
+# The driver opens a node within seconds, also if it has to wake the card.
+_OPEN_SECONDS = 60.0
 
 
 class Answer(StrEnum):
@@ -56,6 +58,9 @@ class Cards(Protocol):
 
     def leave(self) -> None:
         """Nobody waits for the cards any more."""
+
+    def fail(self, why: str) -> None:
+        """The driver does not open the cards."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +89,8 @@ class Gate:
         self._waited_before = 0.0
         self._waits_since: float | None = None
         self._opened: set[str] = set()
+        # The node that is being opened, and since when.
+        self._opening: tuple[str, float] | None = None
         self._ending = threading.Event()
         self._thread: threading.Thread | None = None
         # Why the job can't have its cards. Empty while it can.
@@ -105,6 +112,17 @@ class Gate:
     def opened(self) -> frozenset[str]:
         """The nodes that the program got."""
         return frozenset(self._opened)
+
+    def check(self) -> None:
+        """Look whether the driver hangs while it opens a node. Then the gate has a fault.
+
+        Called by the supervision: the gate's own thread hangs with the driver, and can't be stopped.
+        """
+        opening = self._opening
+        if opening is None or self.fault or time.monotonic() - opening[1] < _OPEN_SECONDS:
+            return
+        self.fault = f"the driver did not open {opening[0]} within {_OPEN_SECONDS:g} s"
+        self._cards.fail(self.fault)
 
     def listen(self, listener: int) -> None:
         """Answer from now on. The gate closes the listener."""
@@ -193,11 +211,14 @@ class Gate:
     def _open(self, listener: int, waiting: _Open) -> None:
         """Open a node, and put its descriptor into the program."""
         flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOCTTY | (waiting.flags & os.O_NONBLOCK)
+        self._opening = (waiting.node, time.monotonic())
         try:
             fd = os.open(waiting.node, flags)
         except OSError as error:
             _send(listener, waiting.ident, error=error.errno or errno.EIO)
             return
+        finally:
+            self._opening = None
         # id, flags, descriptor here, descriptor there (the kernel chooses), and its O_CLOEXEC.
         addition = struct.pack("=QIIII", waiting.ident, _ADD_AND_SEND, fd, 0, waiting.flags & os.O_CLOEXEC)
         try:

@@ -133,6 +133,7 @@ class Supervision:
         gate = self._job.gate
         if gate is None:
             return False
+        gate.check()
         if gate.fault:
             return self._end(Ending.GATE_FAILED, gate.fault)
         if gate.refusal:
