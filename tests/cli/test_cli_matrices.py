@@ -51,6 +51,8 @@ def test_the_presets_are_listed(home: Path) -> None:
         (("reproduce", "FILE", "--include", "cpu:*"), "each setting needs a value"),
         (("reproduce", "FILE", "--preset", "nix"), "full"),
         (("reproduce", "FILE", "--dry-run", "--bundle", "b.json"), "runs nothing"),
+        (("reproduce", "FILE", "--environment", "numpy"), "NAME=VALUE"),
+        (("reproduce", "FILE", "--environment", "weather=rain"), "no such field"),
         (("rerun", "x"), "26 characters"),
         (("cancel", new_id(), "--cell", "x"), "26 characters"),
         (("add-cell", new_id(), "tpu"), "no such device"),
@@ -100,6 +102,8 @@ def test_a_dry_run_says_what_would_run_here_and_runs_nothing(home: Path, script:
         "cpu:threads=1",
         "--exclude",
         "*:seed=*",
+        "--environment",
+        "os.name=Windows 11",
         "--dry-run",
     )
     ended = run_here(*words, environment=service_environment(home))
@@ -112,6 +116,7 @@ def test_a_dry_run_says_what_would_run_here_and_runs_nothing(home: Path, script:
     assert "exclude *:seed=* leaves out 0 cells." in text
     document = json.loads(run_here(*words, "--json", environment=service_environment(home)).stdout)
     assert [job["attempts"] for job in document["jobs"]] == [[], [], []]
+    assert document["report"]["environment"] == {"os.name": "Windows 11"}
     assert (
         document["estimate"]["machine_seconds"]["at_most"]
         > document["estimate"]["machine_seconds"]["at_least"]

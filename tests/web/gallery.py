@@ -32,7 +32,7 @@ REPORT = Path(__file__).parents[2] / "demo" / "reports" / "trapz_is_gone.md"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 # The page, how it is looked at, how much of it is kept: pictures stay small.
 LONGEST = 1_800
-COLOURS = 96
+COLOURS = 128
 # 590 wide pages are what a screen of 1180 shows at a zoom of 200 %.
 VIEWS = (("light", 1180), ("dark", 1180), ("light", 360), ("light", 590))
 # Drawn in all views; the others by daylight on a desk only.
@@ -51,6 +51,7 @@ IN_ALL = {
     "heat map",
     "bisection",
     "compare colours",
+    "compare lists",
 }
 
 
@@ -93,7 +94,7 @@ def draw(browser: Browser, url: str, *, scheme: str, width: int, out: Path) -> N
     picture = page.screenshot(full_page=True, clip={"x": 0, "y": 0, "width": width, "height": height})
     context.close()
     Image.open(io.BytesIO(picture)).convert("RGB").quantize(
-        COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+        COLOURS, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE
     ).save(out, optimize=True)
 
 

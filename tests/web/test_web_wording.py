@@ -44,7 +44,7 @@ def test_whether_it_was_tried_as_reported() -> None:
     named = recorded("values").report.model_copy(update={"environment": {"python.version": "3.12"}})
     assert (
         as_reported(recorded("values", report=named, **unnamed), [])
-        == "not known: the report does not name torch.version, os.name"
+        == "not known: the report does not name torch, operating system"
     )
     device = {**unnamed, "scope_differs": ["torch.version", "device"]}
     assert as_reported(recorded("values", report=named, **device), []) == "no, different: device"

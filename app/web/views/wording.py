@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from app.intake.text.corrected_environment import field_words
 from app.judging.judgement import Scope, Verdict
 from app.judging.verdict.contrast import ContrastKind
 from app.runs.run_object.document import RunDocument
@@ -56,7 +57,8 @@ def as_reported(run: RunDocument, differing: Sequence[str]) -> str:
     # If the report does not name its version or its system, nobody knows whether ours is another one.
     unnamed = [name for name in fields if name in _NAMED_BY_REPORTS and name not in run.report.environment]
     names, unknown = (
-        ", ".join(some[:4]) for some in ([name for name in fields if name not in unnamed], unnamed)
+        ", ".join(map(field_words, some[:4]))
+        for some in ([name for name in fields if name not in unnamed], unnamed)
     )
     if names:
         return f"no, different: {names}"
