@@ -51,8 +51,12 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def start_service(home: Path, toolchains: Path, **variables: str) -> tuple[subprocess.Popen[bytes], str]:
+def start_service(
+    home: Path, toolchains: Path, *, checkout: Path | None = None, **variables: str
+) -> tuple[subprocess.Popen[bytes], str]:
+    """A service and its address. `checkout` is another one, with its own .venv."""
     port = free_port()
+    python = sys.executable if checkout is None else str(checkout / ".venv/bin/python")
     own = {
         "SAMEHERE_HOME": str(home),
         "SAMEHERE_TOOLCHAINS": str(toolchains),
@@ -61,8 +65,9 @@ def start_service(home: Path, toolchains: Path, **variables: str) -> tuple[subpr
     environment = os.environ | own | variables
     with (home / "serve.log").open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "app.cli", "serve", "--port", str(port)],
+            [python, "-P", "-m", "app.cli", "serve", "--port", str(port)],
             env=environment,
+            cwd=checkout,
             stdout=log,
             stderr=log,
         )

@@ -1,7 +1,10 @@
 """Submissions a second: alone, and while two slots work; and how long one takes at a steady rate.
 
-    PYTHONPATH=. .venv/bin/python bench/submissions.py [--seconds 15] [--out bench/results/submissions.json]
+    PYTHONPATH=. .venv/bin/python bench/submissions.py [--seconds 15] [--other CHECKOUT] [--rounds 2]
+        [--out bench/results/submissions.json]
 
+With --other, a checkout with its own .venv is measured in the same run, in turns with this one; `ratios` has
+the medians of this one to those of the other.
 The bench starts its own service in a temporary home. Each submission has another script, so nothing is
 shared, and waits in the queue: two scripts hold both slots, first asleep and then at work. Only ratios within
 one run can be compared.
@@ -14,6 +17,7 @@ import asyncio
 import itertools
 import os
 import signal
+import statistics
 import tempfile
 import time
 from datetime import UTC, datetime
@@ -126,20 +130,46 @@ def measure(url: str, name: str, seconds: float) -> dict[str, Any]:
     return result
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--seconds", type=float, default=15)
-    parser.add_argument("--out", type=Path, default=Path("bench/results/submissions.json"))
-    arguments = parser.parse_args()
-    found = toolchain()
+def measure_checkout(checkout: Path | None, found: dict[str, Any], seconds: float) -> dict[str, Any]:
+    """One service of a checkout from its start to its end."""
     with tempfile.TemporaryDirectory(prefix="submissions-", ignore_cleanup_errors=True) as folder:
-        process, url = start_service(Path(folder), Path(found["python"]).parents[2], SAMEHERE_SLOTS="2")
+        toolchains = Path(found["python"]).parents[2]
+        process, url = start_service(Path(folder), toolchains, checkout=checkout, SAMEHERE_SLOTS="2")
         try:
-            load = os.getloadavg()
-            result = measure(url, found["name"], arguments.seconds)
+            return measure(url, found["name"], seconds)
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(30)
+
+
+def ratios(this: list[dict[str, Any]], other: list[dict[str, Any]]) -> dict[str, float]:
+    """Submissions a second of this checkout to those of the other one."""
+
+    def median(rounds: list[dict[str, Any]], phase: str) -> float:
+        return statistics.median(each[phase]["a_second"] for each in rounds)
+
+    return {
+        phase: round(median(this, phase) / median(other, phase), 2) for phase in ("alone", "two_slots_work")
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=float, default=15)
+    parser.add_argument("--other", type=Path, help="a checkout to compare with")
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=Path("bench/results/submissions.json"))
+    arguments = parser.parse_args()
+    found = toolchain()
+    other_checkout = None if arguments.other is None else arguments.other.resolve()
+    load = os.getloadavg()
+    this: list[dict[str, Any]] = []
+    other: list[dict[str, Any]] = []
+    for _ in range(arguments.rounds):
+        this.append(measure_checkout(None, found, arguments.seconds))
+        if other_checkout is not None:
+            other.append(measure_checkout(other_checkout, found, arguments.seconds))
+    more = {} if not other else {"other": other, "ratios": ratios(this, other)}
     report = {
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": {
@@ -150,7 +180,9 @@ def main() -> None:
         "seconds_of_a_phase": arguments.seconds,
         "clients": CLIENTS,
         "steady_rate": STEADY_RATE,
-        **result,
+        **this[0],
+        "rounds": this,
+        **more,
     }
     keep(report, arguments.out)
 

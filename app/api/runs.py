@@ -88,7 +88,9 @@ def post_run(
         response.status_code = 200
     else:
         response.headers["Location"] = f"/api/v1/runs/{result.document.id}"
-    document = result.document if dry_run else with_waiting(session, result.document, settings=settings)
+    document = result.document
+    if not dry_run:
+        document = with_waiting(session, document, settings=settings, fleet=result.fleet)
     return submitted_run(request, document, secret=result.withdraw_secret, planned_only=dry_run)
 
 

@@ -24,14 +24,20 @@ from app.targets.target import Target
 from worker.contract import Hello
 
 
-def with_waiting(session: Session, document: RunDocument, *, settings: ServiceSettings) -> RunDocument:
-    """The run object with the queue position of each waiting cell."""
+def with_waiting(
+    session: Session,
+    document: RunDocument,
+    *,
+    settings: ServiceSettings,
+    fleet: Sequence[Hello] | None = None,
+) -> RunDocument:
+    """The run object with the queue position of each waiting cell. `fleet` is read if it is not known."""
     waiting = [job for job in document.jobs if job.state == "queued"]
     if document.state not in OPEN_STATES or not waiting:
         return document
-    fleet = known_fleet(session, settings=settings)
+    nodes = known_fleet(session, settings=settings) if fleet is None else fleet
     durations = _durations(session, [job.script for job in waiting], settings=settings)
-    parts = _positions(session, document, waiting, fleet, durations, settings=settings)
+    parts = _positions(session, document, waiting, nodes, durations, settings=settings)
     jobs = [
         job.model_copy(update={"waiting": parts[job.id]}) if job.id in parts else job for job in document.jobs
     ]

@@ -68,14 +68,25 @@ def emit(session: Session, run: RunRow, kind: EventKind, **ids: str) -> None:
         "run.cancelled",
     }:
         return
+    session.add(_next_event(session, run, kind, **ids))
+
+
+def store_new(session: Session, run: RunRow) -> None:
+    """Store a new run with its first event."""
+    event = _next_event(session, run, "run.created")
+    # The event refers to the run, which is stored before it.
+    session.add(run)
+    session.flush()
+    session.add(event)
+
+
+def _next_event(session: Session, run: RunRow, kind: EventKind, **ids: str) -> EventRow:
     count(session, Tally.EVENTS, kind)
     run.last_event += 1
-    session.add(
-        EventRow(
-            run_id=run.id, number=run.last_event, kind=kind, ids={"run": run.id, **ids}, created_at=now()
-        )
-    )
     outbox(session).poke(run.id, run.last_event)
+    return EventRow(
+        run_id=run.id, number=run.last_event, kind=kind, ids={"run": run.id, **ids}, created_at=now()
+    )
 
 
 def events_after(session: Session, run_id: str, last: int = 0, *, limit: int = 500) -> list[Event]:

@@ -12,7 +12,6 @@ from sqlalchemy.orm import Session
 
 from app.intake.code.likeness import NEARLY_EQUAL, WORTH_A_LOOK, likeness, marks_of, sketched_likeness
 from app.storage.models import ReportRow, ScriptRow
-from app.storage.queries import keys
 from app.storage.queries import runs as run_queries
 from app.storage.queries.reports import reports as queries
 
@@ -31,12 +30,6 @@ class SameReport(BaseModel):
     id: str
     title: str
     how: Literal["equal", "nearly_equal"]
-
-
-def mark(session: Session, digest: str, script: str) -> None:
-    """Store the marks by which the main script of a report is found."""
-    marks = marks_of(script)
-    keys.mark_script(session, digest, shape_digest=marks.shape_digest, sketch=marks.sketch)
 
 
 def same_as(session: Session, report: ReportRow) -> list[SameReport]:

@@ -5,16 +5,12 @@ from __future__ import annotations
 import hashlib
 import secrets
 
-from app.storage.models import ReportRow
-
 SECRET_BYTES = 32
 
 
-def give_secret(report: ReportRow, secret: str | None = None) -> str:
-    """Give a report the secret of its submitter; a random one by default. Only its digest is stored."""
-    secret = secret or secrets.token_urlsafe(SECRET_BYTES)
-    report.withdraw_digest = secret_digest(secret)
-    return secret
+def new_secret() -> str:
+    """A random secret for the submitter of a report. Only its digest is stored."""
+    return secrets.token_urlsafe(SECRET_BYTES)
 
 
 def secret_digest(secret: str) -> str:

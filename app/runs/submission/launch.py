@@ -17,7 +17,7 @@ from app.runs.estimates.plan_document import state_of
 from app.runs.lifecycle.finish import store_end
 from app.runs.rows.attempts import new_attempts
 from app.runs.rows.by_id import get_runnable_report
-from app.runs.rows.events import emit
+from app.runs.rows.events import store_new
 from app.runs.rows.facts import job_facts, run_facts
 from app.runs.run_object.assemble import judge
 from app.runs.run_object.digests import plan_record
@@ -96,9 +96,7 @@ def launch_plan(
         summary="",
         created_at=now(),
     )
-    session.add(run)
-    session.flush()
-    emit(session, run, "run.created")
+    store_new(session, run)
     jobs = [job_row(run, cell, position=position) for position, cell in enumerate(cells)]
     session.add_all(jobs)
     session.flush()

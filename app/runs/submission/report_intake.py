@@ -14,12 +14,12 @@ from app.bounded.calls import OverLimitError, call_within_limits
 from app.clock import now
 from app.errors import InputError
 from app.ids import new_id
+from app.intake.code.likeness import marks_of
 from app.intake.read import may_ask_model, read, text_for_model, with_answer
 from app.intake.reading import NeedKind, Reading
 from app.intake.text.thread import is_address
 from app.intake.text.title import title_of_claim
 from app.runs.rows.search_index import index_report
-from app.runs.rows.similar_reports import mark
 from app.runs.run_object.storable import split_reading
 from app.runs.submission.model_reader import ask_model
 from app.settings import ServiceSettings
@@ -127,14 +127,22 @@ def store_report(
     title: str,
     source_url: str | None,
     moment: datetime | None = None,
+    withdraw_digest: str | None = None,
 ) -> ReportRow:
-    """Store a report with its reading. `moment` is the time of the report; it is now by default."""
+    """Store a report with its reading. `moment` is the time of the report; it is now by default.
+
+    `withdraw_digest` is that of the secret of its submitter.
+    """
     stored_reading, scripts = split_reading(reading)
     moment = moment or now()
-    keys.store_scripts(session, scripts, moment=moment)
     main = reading.scripts[0].digest if reading.scripts else None
-    if main is not None:
-        mark(session, main, scripts[main])
+    marks = {} if main is None else {main: marks_of(scripts[main])}
+    keys.store_scripts(
+        session,
+        scripts,
+        moment=moment,
+        marks={digest: (each.shape_digest, each.sketch) for digest, each in marks.items()},
+    )
     report = ReportRow(
         id=new_id(moment),
         title=storable_text(title or reading.title or title_of_claim(reading.claim)),
@@ -144,6 +152,7 @@ def store_report(
         claim_text=None if claim is None else storable_text(claim),
         reading=stored_reading,
         main_script=main,
+        withdraw_digest=withdraw_digest,
         considered_at=moment,
         created_at=moment,
     )

@@ -15,11 +15,11 @@ from app.intake.text.corrected_environment import with_corrected_environment
 from app.runs.estimates.plan_document import plan_document
 from app.runs.estimates.waiting import with_estimate
 from app.runs.rows.nodes import fleet as known_fleet
-from app.runs.rows.withdraw_secret import give_secret, secret_digest
+from app.runs.rows.withdraw_secret import new_secret, secret_digest
 from app.runs.run_object.document import RunDocument
 from app.runs.run_object.storable import json_digest
 from app.runs.submission.idempotency import EarlierRequest, earlier_request, new_salt, secret_of_key
-from app.runs.submission.launch import launch_reading
+from app.runs.submission.launch import launch_plan
 from app.runs.submission.plan_run import plan_run
 from app.runs.submission.report_intake import check_report, store_report
 from app.settings import ServiceSettings
@@ -86,6 +86,8 @@ class SubmitResult:
     # With this secret the submitter can withdraw the report. Only its digest is stored. None for a request
     # that is not known to come from the submitter.
     withdraw_secret: str | None = None
+    # The nodes that it was planned for; None if it was not.
+    fleet: Sequence[Hello] | None = None
 
 
 def submit(
@@ -121,6 +123,7 @@ def submit(
             f"{settings.unawaited_runs} runs with `awaited: false` are open, which is the limit. Try later.",
             code="too_many_unawaited",
         )
+    secret = new_secret() if key is None or salt is None else secret_of_key(key, salt)
     report = store_report(
         session,
         reading,
@@ -129,20 +132,21 @@ def submit(
         claim=submission.claim,
         title=submission.title,
         source_url=submission.source_url,
+        withdraw_digest=secret_digest(secret),
     )
-    secret = give_secret(report, None if key is None or salt is None else secret_of_key(key, salt))
-    document = launch_reading(
+    # Nobody else knows the report before the commit, so nobody can withdraw it meanwhile.
+    document = launch_plan(
         session,
         report,
         reading,
-        submission,
+        None if reading.ask else plan_run(session, reading, submission, fleet=nodes, settings=settings),
         run_id=run_id,
         fleet=nodes,
         settings=settings,
         trigger="submitted" if submission.awaited else "imported",
         submitter=who,
     )
-    return SubmitResult(document=document, created=True, withdraw_secret=secret)
+    return SubmitResult(document=document, created=True, withdraw_secret=secret, fleet=nodes)
 
 
 def _secret_again(

@@ -6,35 +6,50 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import select, update
+from sqlalchemy import and_, case, func, or_, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from app.storage.models import EnvironmentRow, IdempotencyKeyRow, ScriptRow
 
 
-def store_scripts(session: Session, texts: Mapping[str, str], *, moment: datetime) -> None:
+def store_scripts(
+    session: Session,
+    texts: Mapping[str, str],
+    *,
+    moment: datetime,
+    marks: Mapping[str, tuple[str, bytes]] | None = None,
+) -> None:
     """Store scripts that are new or were erased, and lock all of them.
+
+    `marks` holds the shape and the sketch by which a script is found, for those that get some.
 
     The order of the digests keeps two submissions from waiting for each other in a circle. A withdrawal that
     would erase a script waits for the lock and then sees that the script is used.
     """
-    rows = [{"digest": digest, "text": text, "created_at": moment} for digest, text in sorted(texts.items())]
+    known = marks or {}
+    rows = []
+    for digest, text in sorted(texts.items()):
+        shape, sketch = known.get(digest, (None, None))
+        row = {"digest": digest, "text": text, "created_at": moment, "shape_digest": shape, "sketch": sketch}
+        rows.append(row)
     if rows:
         new = insert(ScriptRow)
-        again = {"text": new.excluded.text, "erased_at": None}
+        gets_marks = and_(ScriptRow.shape_digest.is_(None), new.excluded.shape_digest.is_not(None))
+        again = {
+            "text": new.excluded.text,
+            "erased_at": None,
+            "sketch": case((gets_marks, new.excluded.sketch), else_=ScriptRow.sketch),
+            "shape_digest": func.coalesce(ScriptRow.shape_digest, new.excluded.shape_digest),
+        }
         session.execute(
             new.on_conflict_do_update(
-                index_elements=[ScriptRow.digest], set_=again, where=ScriptRow.erased_at.is_not(None)
+                index_elements=[ScriptRow.digest],
+                set_=again,
+                where=or_(ScriptRow.erased_at.is_not(None), gets_marks),
             ),
             rows,
         )
-
-
-def mark_script(session: Session, digest: str, *, shape_digest: str, sketch: bytes) -> None:
-    """Store the marks by which a script is found, unless it has some."""
-    statement = update(ScriptRow).where(ScriptRow.digest == digest, ScriptRow.shape_digest.is_(None))
-    session.execute(statement.values(shape_digest=shape_digest, sketch=sketch))
 
 
 def store_environment(session: Session, digest: str, facts: dict[str, Any], *, moment: datetime) -> None:
