@@ -122,3 +122,24 @@ def test_a_line_that_is_longer_than_is_looked_at_is_said_to_be(
             longer,
             longer,
         )
+
+
+def test_the_beginning_of_a_long_line_is_read_once_for_many(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each still has its own place behind it, and a short line is always read."""
+    stage.node("n")
+    monkeypatch.setattr(queue_position, "LONG_QUEUE_SECONDS", 3600.0)
+    runs = [submitted(stage, 1) for _ in range(5)]
+    counts, places = [], []
+    for most in (2, 2, 9, 9):
+        monkeypatch.setattr(queue_position, "MOST_RUNS", most)
+        with stage.session() as session, statements(session) as found:
+            waiting, is_cut = queue_position.waiting_attempts(
+                session, runs[-1], nodes=["n"], each=1, late_settings=CURES
+            )
+        counts.append(len(found))
+        places.append(([one.run_id for one in waiting], is_cut))
+    # The runs, their attempts and one's own; then only one's own.
+    assert counts == [3, 1, 2, 2]
+    assert places == [([runs[-1], *runs[:2]], True)] * 2 + [([runs[-1], *runs[:4]], False)] * 2

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from sqlalchemy import func, select, true
 from sqlalchemy.orm import Session
@@ -20,6 +22,8 @@ MOST_RUNS = 100
 # The latest jobs of one script, and the latest attempts of any script.
 MOST_JOBS = 40
 MOST_RECENT = 60
+# The beginning of a long queue is read again after so many seconds.
+LONG_QUEUE_SECONDS = 1.0
 
 
 _BACKGROUND = RunRow.trigger.not_in(FOREGROUND)
@@ -34,32 +38,72 @@ class AttemptDuration:
     seconds: float
 
 
+class _Queue(NamedTuple):
+    """The first open runs in the order of dispatch, and their waiting attempts."""
+
+    run_ids: Sequence[str]
+    attempts: Sequence[Candidate]
+    key: Any
+    read_at: float
+
+
+# The beginning of a queue that is longer than the limits, by engine. Submissions to a service far behind
+# come fast, and each asks for its place in such a queue.
+_LONG_QUEUES: WeakKeyDictionary[Any, _Queue] = WeakKeyDictionary()
+
+
 def waiting_attempts(
     session: Session, run_id: str, *, nodes: Iterable[str], each: int, late_settings: Collection[str]
 ) -> tuple[list[Candidate], bool]:
     """The waiting attempts of a run and of other open ones, `each` of a cell, in the order of dispatch.
 
-    The second value says whether there are more of others than the limits. Previews are left out.
+    The second value says whether there are more of others than the limits. Previews are left out. Those of
+    others may be a moment old if there are more.
     """
+    names = sorted(nodes)
+    queue = _queue(session, names, each=each, late_settings=late_settings)
+    of_others = [other for other in queue.run_ids if other != run_id]
+    counted = {run_id, *of_others[:MOST_RUNS]}
+    waiting = [one for one in queue.attempts if one.run_id in counted]
+    if queue.read_at or run_id not in queue.run_ids[: MOST_RUNS + 1]:
+        own = candidates(session, nodes=names, of_a_job=each, late_settings=late_settings, of_runs=[run_id])
+    else:
+        own = [one for one in waiting if one.run_id == run_id]
+    own = [one for one in own if one.kind is not AttemptKind.PREVIEW]
+    others = [one for one in waiting if one.run_id != run_id]
+    is_cut = len(of_others) > MOST_RUNS or len(others) > MOST_OTHERS
+    return [*own, *others[:MOST_OTHERS]], is_cut
+
+
+def _queue(session: Session, nodes: Sequence[str], *, each: int, late_settings: Collection[str]) -> _Queue:
+    """The beginning of the queue, as it is now, or a moment ago if it is long."""
+    key, engine = (tuple(nodes), each, tuple(late_settings), MOST_RUNS), session.get_bind()
+    known = _LONG_QUEUES.get(engine)
+    if known is not None and known.key == key and time.monotonic() - known.read_at < LONG_QUEUE_SECONDS:
+        return known
     opened = (
         select(RunRow.id)
-        .where(RunRow.state.in_(OPEN_STATES), RunRow.id != run_id)
+        .where(RunRow.state.in_(OPEN_STATES))
         .order_by(_BACKGROUND, RunRow.id)
-        .limit(MOST_RUNS + 1)
+        .limit(MOST_RUNS + 2)
     )
     run_ids = list(session.scalars(opened))
-    all_waiting = candidates(
-        session,
-        nodes=nodes,
-        of_a_job=each,
-        late_settings=late_settings,
-        of_runs=[run_id, *run_ids[:MOST_RUNS]],
-    )
-    waiting = [candidate for candidate in all_waiting if candidate.kind is not AttemptKind.PREVIEW]
-    own = [candidate for candidate in waiting if candidate.run_id == run_id]
-    others = [candidate for candidate in waiting if candidate.run_id != run_id]
-    is_cut = len(run_ids) > MOST_RUNS or len(others) > MOST_OTHERS
-    return [*own, *others[:MOST_OTHERS]], is_cut
+    attempts = [
+        candidate
+        for candidate in candidates(
+            session,
+            nodes=nodes,
+            of_a_job=each,
+            late_settings=late_settings,
+            of_runs=run_ids[: MOST_RUNS + 1],
+        )
+        if candidate.kind is not AttemptKind.PREVIEW
+    ]
+    queue = _Queue(run_ids, attempts, key, 0.0)
+    # Longer than the limit for every run that may ask.
+    if len(run_ids) > MOST_RUNS + 1:
+        _LONG_QUEUES[engine] = queue._replace(read_at=time.monotonic())
+    return queue
 
 
 _SECONDS = func.extract("epoch", AttemptRow.recorded_at - AttemptRow.started_at)
