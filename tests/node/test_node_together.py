@@ -35,7 +35,8 @@ def collect(values):
 
 shadow = load("shadow", tensors_of=collect)
 together = load("together", shadow=shadow)
-kinds = load("step_kinds", shadow=shadow)
+stand_ins = load("../check/stand_ins")
+kinds = load("step_kinds", shadow=shadow, stand_ins=stand_ins)
 steps = load("shadow_steps", shadow=shadow, together=together, kinds=kinds)
 
 def tensor_of(value):

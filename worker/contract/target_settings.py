@@ -115,12 +115,15 @@ def _check_value(name: str, value: str) -> None:
         raise SettingError("unknown_setting", f"{name} takes a whole number from {lowest} to {highest}.")
 
 
+_UNCOMPILED = {"TORCHDYNAMO_DISABLE": "1", "TORCH_COMPILE_DISABLE": "1"}
 # The variables of a setting with one value.
 _VARIABLES = {
     # This acts below torch's own switch, so it also holds for a script that switches TF32 on.
     ("tf32", "off"): {"NVIDIA_TF32_OVERRIDE": "0"},
     ("fix", "hash"): {HASH_SEED: "0"},
-    ("compile", "off"): {"TORCHDYNAMO_DISABLE": "1", "TORCH_COMPILE_DISABLE": "1"},
+    ("compile", "off"): _UNCOMPILED,
+    # Under a trace nothing compiles, but torch would try to compile the trace's own functions.
+    ("trace", "on"): _UNCOMPILED,
 }
 
 

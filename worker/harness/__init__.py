@@ -121,6 +121,7 @@ _LOADED_BY_THE_HARNESS = (
     "aids/fix.py",
     "aids/compile_layer.py",
     "check/residuals.py",
+    "check/stand_ins.py",
     "shadow/own_kernels.py",
     "shadow/shadow.py",
     "shadow/together.py",

@@ -42,31 +42,24 @@ MOVES = {
 
 
 def is_arithmetic(func):
-    """Whether the operation computes numbers from numbers, the same ones each time."""
+    """Whether the operation computes numbers from numbers. It may also draw some."""
     schema = func._schema
     name = schema.name
     if not name.startswith("aten::") or name[6:] in MOVES:
-        return False
-    if torch.Tag.nondeterministic_seeded in func.tags:
         return False
     # A view returns the memory of its input without writing to it.
     return not any(out.alias_info is not None and not out.alias_info.is_write for out in schema.returns)
 
 
-def tensors_of(values):
-    """An iterator over all tensors in nested lists and tuples."""
-    tensors = []
-    collect(values, tensors)
-    return iter(tensors)
-
-
-def collect(values, tensors):
-    """Append all tensors in nested lists and tuples: a generator takes three times as long."""
+def tensors_of(values, tensors=None):
+    """An iterator over all tensors in nested lists and tuples. A generator takes three times as long."""
+    tensors = [] if tensors is None else tensors
     for value in values:
         if isinstance(value, torch.Tensor):
             tensors.append(value)
         elif isinstance(value, (list, tuple)):
-            collect(value, tensors)
+            tensors_of(value, tensors)
+    return iter(tensors)
 
 
 def is_dense(tensor):
@@ -162,8 +155,8 @@ class Trace(TorchDispatchMode):
         self.seen = self.bytes = 0
         self.whole = True
         self.pid = os.getpid()
-        # These follow the operations in float64, and hold shown values against it. None without a shadow.
-        self.follower = self.shown = self.own = self.unwritten = None
+        # These know kernels, follow operations in float64, and hold shown values against it. None: no shadow.
+        self.stand_ins = self.follower = self.shown = self.own = self.unwritten = None
 
     def start(self):
         """Record in this thread, and in each thread that starts from now on."""
@@ -227,7 +220,7 @@ class Trace(TorchDispatchMode):
             return None
         inputs = list(tensors_of([args, *kwargs.values()]))
         side = side_of(inputs)
-        if not inputs or os.getpid() != self.pid:
+        if not inputs or os.getpid() != self.pid or self.draws(func, args, kwargs):
             return None
         self.seen += 1
         if side is None or not all(map(is_dense, inputs)):
@@ -239,6 +232,14 @@ class Trace(TorchDispatchMode):
             return None
         named = {name: copy_to_cpu(value) for name, value in kwargs.items() if name != "out"}
         return Operation(self.seen, func, side, copy_to_cpu(args), named)
+
+    def draws(self, func, args, kwargs):
+        """Whether an operation draws random numbers in this call. Plain draws leave nothing out."""
+        if torch.Tag.nondeterministic_seeded not in func.tags:
+            return False
+        drawn = "unknown" if self.stand_ins is None else self.stand_ins.draws(func, args, kwargs)
+        self.whole = self.whole and drawn in ("", "plain")
+        return bool(drawn)
 
     def end(self, operation, out, args):
         """Copy the outputs, and add the operation if its first output is floating-point or complex."""
@@ -342,12 +343,14 @@ def start(printed=None):
     """Start to record. Returns the Trace. `printed` captures what the script prints; None: nothing does."""
     trace = Trace()
     try:
-        trace.own = load("own_kernels").OwnKernels()
+        trace.stand_ins = load("stand_ins")
         shadow = load("shadow", tensors_of=tensors_of)
         table = shadow.Shadow()
         trace.shown = load("shown_values", shadow=shadow).ShownValues(table)
+        trace.shown.watch_reading(lambda: trace.seen)
+        trace.own = load("own_kernels").OwnKernels()
         together = load("together", shadow=shadow)
-        kinds = load("step_kinds", shadow=shadow)
+        kinds = load("step_kinds", shadow=shadow, stand_ins=trace.stand_ins)
         steps = load("shadow_steps", shadow=shadow, together=together, kinds=kinds)
         trace.unwritten = load("unwritten", shadow=shadow).Unwritten(table.unwritten)
         trace.follower = steps.Follower(table, trace.shown, may_use_tf32)

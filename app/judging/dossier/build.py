@@ -24,6 +24,10 @@ _OF_VARIATION = OF_THE_SCRIPT | {"nondeterministic_kernel", "thread_order", "uni
 _DOUBLE = {"torch.float64", "torch.complex128"}
 # Their truth values may differ where no number does. A step, an index or an integer is another number.
 _MASKS = {f"aten::{name}" for name in ("gt", "ge", "lt", "le", "isfinite", "isinf", "isnan", "logical_not")}
+# The relative distance between numbers of the types with few digits, as the kinds of operations name them.
+_EPSILONS = {"bfloat16": 2.0**-7, "float16": 2.0**-10}
+# So many units in the last place are a loss of digits.
+MANY_UNITS = 32
 _TESTS = {
     "unexplained": "An operation was evaluated in float64 on its own inputs and on neighbours of these.",
     "rounding": "Every operation and every shown value lies within what rounding allows.",
@@ -106,6 +110,7 @@ def _cause_by_shadow(cells: Sequence[DossierCell], numbers: Sequence[NumberInQue
     """The cause by what is shown: None unless all was looked at, and each number lies within its bounds."""
     traces = [cell.trace for cell in cells if cell.trace is not None]
     shadows = [trace.shadow for trace in traces if trace.shadow is not None]
+    epsilon = max((_coarsest(trace) for trace in traces), default=0.0)
     if any(shadow.undefined for shadow in shadows):
         return "undefined_conversion"
     # A factorisation within the script's steps makes no number free.
@@ -119,13 +124,15 @@ def _cause_by_shadow(cells: Sequence[DossierCell], numbers: Sequence[NumberInQue
     steps = any(decision.name not in _MASKS for shadow in shadows for decision in shadow.decisions)
     if decides and (
         steps or any(number.right in (Right.NONE, Right.SOME) or _is_sensitive(number) for number in numbers)
+    if decides and any(
+        number.right in (Right.NONE, Right.SOME) or _is_sensitive(number, epsilon) for number in numbers
     ):
         return "rounding_before_a_decision"
     if not all(is_whole(trace) for trace in traces) or any(
         number.right is not Right.ALL or number.formulas_differ for number in numbers
     ):
         return None
-    sensitive = any(map(_is_sensitive, numbers))
+    sensitive = any(_is_sensitive(number, epsilon) for number in numbers)
     return "ill_conditioned" if sensitive else "sign_or_order" if chooses else "rounding"
 
 
@@ -146,14 +153,28 @@ def is_whole(trace: Trace) -> bool:
     )
 
 
-def _is_sensitive(number: NumberInQuestion) -> bool:
-    """Whether inputs moved by one ULP, or rounded steps, change the number itself visibly."""
+def _coarsest(trace: Trace) -> float:
+    """The largest relative distance between numbers of the types with few digits that the script uses."""
+    used = [size for name, size in _EPSILONS.items() if any(name in kind for kind in trace.kinds)]
+    return max(used, default=0.0)
+
+
+def _is_sensitive(number: NumberInQuestion, epsilon: float) -> bool:
+    """Whether inputs moved by one ULP, or rounded steps, change the number itself visibly.
+
+    `epsilon` is that of the coarsest type in which the script computes: there a few units are no loss of digits.
+    """
     for side in number.sides:
-        if number.shape and side.relative is not None and side.relative < FAR_APART:
+        visible = max(FAR_APART, MANY_UNITS * epsilon)
+        if number.shape and side.relative is not None and side.relative < visible:
             # A single element that is small beside the others has lost its digits by cancellation.
             continue
         spread = max(side.uncertainty or 0.0, side.rounding or 0.0)
-        if isinstance(side.reference, float) and spread and spread >= FAR_APART * abs(side.reference):
+        unit = side.error / side.ulps if side.error and side.ulps else 0.0
+        if spread < MANY_UNITS * unit:
+            # Such as a number below the least one of its type.
+            continue
+        if isinstance(side.reference, float) and spread and spread >= visible * abs(side.reference):
             # A difference that is nothing but rounding has no digits to lose.
             return (
                 abs(side.reference) > 0 and side.error is not None and abs(side.reference) > side.error / 1e3

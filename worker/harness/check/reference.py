@@ -18,6 +18,8 @@ except ImportError:
     # Torch before version 2 has none.
     decomposition_table = {}
 
+# `rounding_check.py` puts the formulas for kernels without float64 here.
+stand_ins = None
 # Number of neighbouring inputs to evaluate.
 NEIGHBOURS = 16
 WIDER = {
@@ -52,6 +54,10 @@ RESULTS = {
 }
 
 
+# Torch's decompositions of these take memory by the square of the length.
+SQUARE = {"cumsum", "cumprod", "logcumsumexp"}
+
+
 def base_name(name):
     """The name without its namespace: "mm" for "aten::mm"."""
     return name.split("::", 1)[1]
@@ -64,7 +70,9 @@ def is_single_step(question):
 
 def count_results(name):
     """The number of outputs of the operation that are results; None if all are."""
-    return None if base_name(name).startswith(("_foreach_", "_fused_")) else RESULTS.get(base_name(name), 1)
+    if base_name(name).startswith(("_foreach_", "_fused_")):
+        return None
+    return {**RESULTS, **stand_ins.RESULTS}.get(base_name(name), 1)
 
 
 def map_tensors(value, change, change_number=None):
@@ -166,12 +174,12 @@ def flatten(tensor):
 
 def evaluate(question, change, operation=None):
     """The results on changed inputs. `change` gets the list of arguments and each keyword argument."""
-    operation = operation or operation_of(question)
+    operation = operation or stand_ins.stand_in_of(operation_of(question)) or operation_of(question)
     args = change(question["side"]["args"])
-    out = operation(
-        *args,
-        **{name: change(value) for name, value in question["side"]["kwargs"].items() if value is not None},
-    )
+    kwargs = {name: change(value) for name, value in question["side"]["kwargs"].items() if value is not None}
+    if base_name(question["name"]).rstrip("_") == "nan_to_num":
+        args, kwargs = stand_ins.with_limits(args, kwargs, question["side"]["out"][0].dtype)
+    out = operation(*args, **kwargs)
     # Some operations change their first argument and return None.
     out = args[0] if out is None else out
     items = out if isinstance(out, (list, tuple)) else [out]
@@ -204,8 +212,11 @@ def evaluate_by_steps(question, shapes):
     This shows a cancellation within the operation, which neighbouring inputs do not show. Yields nothing if
     torch has no decomposition, if it fails, or if its results have other shapes.
     """
-    decomposition = decomposition_table.get(operation_of(question))
-    if decomposition is None or is_single_step(question):
+    operation = operation_of(question)
+    formulas = {**stand_ins.STAND_INS, **stand_ins.BY_STEPS}
+    decomposition = stand_ins.stand_in_of(operation, formulas) or decomposition_table.get(operation)
+    is_square = base_name(question["name"]).rstrip("_") in SQUARE
+    if decomposition is None or is_square or is_single_step(question):
         return
     dtype = dtype_of(question)
     generator = torch.Generator().manual_seed(0)

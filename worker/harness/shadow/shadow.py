@@ -37,12 +37,6 @@ WIDE = {
     **dict.fromkeys((torch.float16, torch.bfloat16, torch.float32, torch.float64), torch.float64),
     **dict.fromkeys((torch.complex64, torch.complex128), torch.complex128),
 }
-# Kernels for low precision only, and what computes the same in float64.
-FALLBACKS = {
-    "_scaled_dot_product_flash_attention",
-    "_scaled_dot_product_efficient_attention",
-    "_scaled_dot_product_cudnn_attention",
-}
 # Arguments that are written to although the schema doesn't say so.
 WRITTEN = {"running_mean", "running_var"}
 
@@ -326,6 +320,11 @@ class Shadow:
         moved = copies[MOVED[0] : MOVED[-1] + 1]
         moved.copy_(self.move(moved, dtype))
         return copies
+
+    def has(self, tensor):
+        """Whether there are shadows of a tensor's storage."""
+        is_plain = type(tensor) in (torch.Tensor, torch.nn.Parameter) and is_dense(tensor)
+        return is_plain and storage_of(tensor)._cdata in self.table
 
     def put(self, tensor, plain, copies):
         """Store the shadows of a tensor's storage."""

@@ -57,8 +57,14 @@ class Follower:
         kind = step.kind
         step.written = kind.written_tensors(step.args, step.kwargs)
         inputs = list(tensors_of([step.args, *step.kwargs.values()]))
-        if kind.name in kinds.EMPTY or (kind.draws and kind.name != "native_dropout"):
+        if kind.name in kinds.EMPTY:
             self.table.forget(step.written)
+            return None
+        drawn = kind.may_draw and kinds.stand_ins.draws(step.func, step.args, step.kwargs)
+        if drawn and kind.name != "native_dropout":
+            self.table.forget(step.written)
+            if drawn == "more":
+                self.table.restart(step.number, step.name, "it draws random numbers")
             return None
         plain = kind.plain_tensors(step.args, step.kwargs)
         numbers = [each for each in inputs if each.dtype in shadow.WIDE]
@@ -212,12 +218,17 @@ class Follower:
         `terms`: for a sum, the sum of its absolute terms.
         """
         name = step.kind.name.lstrip("_")
+        if not values.numel():
+            return values
         sizes = (
             values.abs().max().expand_as(values) if name.startswith(kinds.BY_THE_LARGEST) else values.abs()
         )
         if terms is not None and terms.shape == values.shape[-terms.dim() or values.dim() :]:
             sizes = torch.maximum(sizes, terms.abs())
-        if name.startswith(kinds.RUNNING) and values.numel():
+        if name.startswith(kinds.RUNNING):
+            if not name.startswith("cumprod"):
+                # Each addition rounds by the sum so far, or by that of a part, the difference of two sums.
+                sizes = 2 * values.abs().max().expand_as(values)
             sizes = sizes * math.sqrt(values.numel())
         if name == "prod":
             # Factors close to one may be rounded to the same side again and again.
@@ -316,9 +327,10 @@ class Follower:
 
         args = [translate(value) for value in step.args]
         kwargs = {name: translate(value) for name, value in step.kwargs.items()}
-        if step.kind.name in shadow.FALLBACKS:
-            names = [argument.name for argument in step.func._schema.arguments]
-            return together.attention({**dict(zip(names, args)), **kwargs})
+        if step.kind.stand_in is not None:
+            return step.kind.stand_in(*args, **kwargs)
+        if step.kind.base == "nan_to_num":
+            args, kwargs = kinds.stand_ins.with_limits(args, kwargs, step.dtype)
         if step.kind.name == "native_dropout":
             return together.dropout_of(args, step.out)
         return step.func(*args, **kwargs)

@@ -5,6 +5,7 @@
 """
 
 import collections
+import functools
 import math
 import sys
 
@@ -12,6 +13,8 @@ import torch
 
 shadow = globals()["shadow"]
 
+# Methods by which a script takes the numbers out of a tensor. `item` is an operation of torch.
+READS = ("tolist", "numpy")
 # The first ones and the last ones of each kind.
 FIRST, LAST = 16, 4
 MOST_OUTSIDE = 8
@@ -88,6 +91,25 @@ class ShownValues:
                     self.table.run(number(), "printing", self.show_tensor, "print", number(), value, name)
 
         printed.capture = capture_and_show
+
+    def watch_reading(self, number):
+        """Note each tensor that the script turns into numbers of Python or numpy. `number` is as above."""
+
+        def watch(name):
+            read = getattr(torch.Tensor, name)
+
+            def show_and_read(tensor, *args, **kwargs):
+                # Formatting takes the numbers, too. Memory that no operation gave holds none yet.
+                is_formatted = sys._getframe(1).f_globals.get("__name__") == "torch._tensor_str"
+                if not is_formatted and self.table.has(tensor):
+                    with torch._C._DisableTorchDispatch():
+                        self.table.run(number(), "printing", self.show_tensor, "read", number(), tensor)
+                return read(tensor, *args, **kwargs)
+
+            setattr(torch.Tensor, name, functools.update_wrapper(show_and_read, read))
+
+        for name in READS:
+            watch(name)
 
     def end(self, number):
         """Note the tensors that the main module holds at the end."""

@@ -1,8 +1,12 @@
-"""Knows torch's operations by their names and schemas. `trace.py` loads it, with `shadow`."""
+"""Knows torch's operations by their names and schemas.
+
+`trace.py` loads it, with `shadow` and `stand_ins`.
+"""
 
 import torch
 
 shadow = globals()["shadow"]
+stand_ins = globals()["stand_ins"]
 tensors_of = shadow.tensors_of
 
 # These give one of their inputs' numbers, or a sign of it: nothing is rounded.
@@ -54,6 +58,8 @@ OF_TORCH = {
     "aten", "prims", "prim", "rngprims", "inductor", "inductor_prims", "profiler", "quantized",
     "quantized_decomposed", "mkldnn", "mkldnn_prepacked", "onednn", "sparse", "c10d", "_c10d_functional",
 }  # fmt: skip
+# Evaluated by the kernel itself, which has float64 on a card, and which writes to its arguments.
+BY_KERNEL = {"cudnn_batch_norm", "cudnn_batch_norm_backward"}
 RUNNING = ("cumsum", "cumprod", "logcumsumexp")
 
 
@@ -70,8 +76,9 @@ class Kind:
         self.unknown = space != "aten" and not self.foreign
         self.rounds_together = name.lstrip("_").startswith((*BY_THE_LARGEST, *RUNNING))
         self.is_exact = name == "copy_" or self.base in EXACT
-        self.is_proved = space == "aten" and self.base not in UNPROVED and name not in shadow.FALLBACKS
-        self.draws = torch.Tag.nondeterministic_seeded in func.tags and name not in shadow.FALLBACKS
+        self.stand_in = None if name in BY_KERNEL else stand_ins.stand_in_of(func)
+        self.is_proved = space == "aten" and self.base not in UNPROVED and self.stand_in is None
+        self.may_draw = torch.Tag.nondeterministic_seeded in func.tags
         self.may_alias = any(
             out.alias_info is not None and not out.alias_info.is_write for out in schema.returns
         )

@@ -1,11 +1,8 @@
 """Evaluates an operation on all shadows of its inputs at once. `trace.py` loads it, with `shadow`.
 
 That is for operations that work element by element, products of matrices, and sums: most of a training loop.
-The shadows of a tensor are the rows of one tensor, so one call gives what five calls would. Two formulas
-stand for kernels that float64 doesn't have.
+The shadows of a tensor are the rows of one tensor, so one call gives what five calls would.
 """
-
-import math
 
 import torch
 
@@ -213,17 +210,3 @@ def dropout_of(args, out):
     values, share, _train = args
     mask = out[1]
     return [values * mask / (1 - share) if share < 1 else values * 0, mask]
-
-
-def attention(named):
-    """Attention by its formula, for kernels without float64; `named`: the arguments by name."""
-    if named.get("dropout_p"):
-        raise ValueError("the draw is unknown")
-    query, key, value, scale = (named.get(name) for name in ("query", "key", "value", "scale"))
-    weights = query @ key.transpose(-2, -1) * (query.shape[-1] ** -0.5 if scale is None else scale)
-    if named.get("is_causal"):
-        allowed = torch.ones(weights.shape[-2:], dtype=torch.bool, device=weights.device).tril()
-        weights = weights.masked_fill(~allowed, -math.inf)
-    if named.get("attn_bias") is not None:
-        weights = weights + named["attn_bias"]
-    return weights.softmax(-1) @ value
