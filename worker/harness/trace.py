@@ -38,6 +38,7 @@ MOVES = {
     "ones_like", "empty_like", "new_empty", "new_zeros", "new_ones", "new_full", "new_empty_strided",
     "lift_fresh", "lift_fresh_copy", "resize_", "set_", "contiguous", "_local_scalar_dense", "equal",
     "is_same_size", "record_stream", "_pin_memory", "is_pinned", "masked_select", "nonzero", "_reshape_copy",
+    "_cudnn_rnn_flatten_weight",
 }  # fmt: skip
 
 
@@ -110,11 +111,11 @@ def may_use_tf32(name, side):
     """Whether a card may use TF32 for the operation now. These getters cause no warnings."""
     if side != "cuda":
         return False
-    kind = "conv" if "conv" in name else "matmul"
+    kind = "conv" if "conv" in name else "rnn" if "_rnn" in name else "matmul"
     get = getattr(torch._C, "_get_fp32_precision_getter", None)
     if get is not None:
         return get("cuda", kind) == "tf32"
-    return torch._C._get_cudnn_allow_tf32() if kind == "conv" else torch._C._get_cublas_allow_tf32()
+    return torch._C._get_cublas_allow_tf32() if kind == "matmul" else torch._C._get_cudnn_allow_tf32()
 
 
 class Operation:
@@ -235,10 +236,9 @@ class Trace(TorchDispatchMode):
 
     def draws(self, func, args, kwargs):
         """Whether an operation draws random numbers in this call. Plain draws leave nothing out."""
-        if torch.Tag.nondeterministic_seeded not in func.tags:
-            return False
-        drawn = "unknown" if self.stand_ins is None else self.stand_ins.draws(func, args, kwargs)
-        self.whole = self.whole and drawn in ("", "plain")
+        seeded = torch.Tag.nondeterministic_seeded in func.tags
+        drawn = seeded and (self.stand_ins.draws(func, args, kwargs) if self.stand_ins else "more")
+        self.whole = self.whole and drawn != "more"
         return bool(drawn)
 
     def end(self, operation, out, args):

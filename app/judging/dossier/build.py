@@ -102,6 +102,9 @@ def _cause(
     """The first cause, in the order of the table, of those that a test showed."""
     causes = {cause for cell in cells if cell.trace is not None and (cause := cause_by_trace(cell.trace))}
     shadow_cause = _cause_by_shadow(cells, numbers)
+    if shadow_cause in ("rounding", "sign_or_order"):
+        # A step enlarges a distance, and no shown number has lost digits by it.
+        causes.discard("ill_conditioned")
     causes |= {cause for cause in (*known, shadow_cause) if cause not in (None, NOT_ANALYSED)}
     return min(causes, key=order_of, default=None)
 

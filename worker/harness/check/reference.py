@@ -206,11 +206,11 @@ class RoundedSteps(TorchDispatchMode):
         return tensor * (1 + self.eps * (2 * part - 1))
 
 
-def evaluate_by_steps(question, shapes):
+def evaluate_by_steps(question, shapes, eps=None):
     """Yield the results of torch's own decomposition with each step rounded.
 
     This shows a cancellation within the operation, which neighbouring inputs do not show. Yields nothing if
-    torch has no decomposition, if it fails, or if its results have other shapes.
+    torch has no decomposition, if it fails, or if its results have other shapes. `eps`: that of the dtype.
     """
     operation = operation_of(question)
     formulas = {**stand_ins.STAND_INS, **stand_ins.BY_STEPS}
@@ -222,7 +222,7 @@ def evaluate_by_steps(question, shapes):
     generator = torch.Generator().manual_seed(0)
     for _ in range(NEIGHBOURS):
         try:
-            with RoundedSteps(torch.finfo(REAL.get(dtype, dtype)).eps, generator):
+            with RoundedSteps(eps or torch.finfo(REAL.get(dtype, dtype)).eps, generator):
                 results = evaluate(question, widen, decomposition)
         except Exception:
             # The neighbouring inputs are then all there is to go by.

@@ -177,7 +177,10 @@ class Follower:
                     for mine, tensor in zip(result, outputs)
                 ]
             by_copy.append(result)
-        return [list(each) for each in zip(*by_copy)]
+        results = [list(each) for each in zip(*by_copy)]
+        if step.kind.name.lstrip("_").startswith(kinds.SOLVES) and not step.written:
+            results = list(map(together.unbounded, results))
+        return results
 
     def _round_together(self, step, outputs, fresh, terms):
         """Round the last copies of what the operation wrote to, and of its fresh results, in place."""

@@ -41,6 +41,11 @@ JUMPS = {
 }
 # These round by the largest element of the result, and running sums by many roundings.
 BY_THE_LARGEST = ("linalg_", "fft_", "cholesky", "triangular_solve", "lu_", "svd", "inverse")
+# If rounding moves their result by its own size, their matrix is singular as far as rounding goes.
+SOLVES = (
+    "linalg_solve", "linalg_inv", "inverse", "cholesky_solve", "cholesky_inverse", "triangular_solve",
+    "linalg_lstsq", "linalg_lu_solve", "lu_solve",
+)  # fmt: skip
 # Sums whose terms may cancel: they round by the sum of the absolute terms.
 SUMS = {
     "sum", "mean", "mm", "addmm", "bmm", "baddbmm", "mv", "addmv", "dot", "vdot", "convolution", "cumsum",
@@ -50,6 +55,7 @@ SUMS = {
 # Their factors may have the 10 bits of TF32, as float16 has.
 SHORTENED = {
     "mm", "addmm", "bmm", "baddbmm", "mv", "addmv", "dot", "convolution", "convolution_backward", "linear",
+    "_cudnn_rnn",
 }  # fmt: skip
 # Not proved in the script's process: they have several answers, or step.
 UNPROVED = {*UNIQUE, *JUMPS, "nextafter", "nan_to_num"}

@@ -210,3 +210,22 @@ def dropout_of(args, out):
     values, share, _train = args
     mask = out[1]
     return [values * mask / (1 - share) if share < 1 else values * 0, mask]
+
+
+def unbounded(copies):
+    """The results of a solve; far apart, if roundings of the matrix move them by a tenth of their size.
+
+    Nothing bounds what a stable solve gives there, and two copies may be close by chance.
+    """
+    reference = copies[shadow.REFERENCE]
+    if not reference.numel() or not (reference.is_floating_point() or reference.is_complex()):
+        return copies
+    size = reference.abs().max()
+    if not any(bool((copies[at] - reference).abs().max() > size / 10) for at in shadow.ROUNDED):
+        return copies
+    first, second = shadow.ROUNDED
+    far = size / torch.finfo(torch.float32).eps
+    return [
+        reference + far if at == first else reference - far if at == second else copy
+        for at, copy in enumerate(copies)
+    ]
