@@ -1,6 +1,6 @@
 """How well dossiers tell defects from harmless differences: `python -m bench.evidence`.
 
-    .venv/bin/python -m bench.evidence [--part tuned] [--wrong] [--json] [--record] [--runs]
+    .venv/bin/python -m bench.evidence [--part tuned | --card] [--wrong] [--json] [--record] [--runs]
 
 `--record` first traces the scripts again, on this machine's first toolchain; `--runs` also runs those whose
 answer needs other cells, on a node. Otherwise what is recorded is judged again, which takes seconds.
@@ -14,6 +14,7 @@ import sys
 import time
 from typing import Any
 
+from bench.evidence.card import card_answers, card_cases
 from bench.evidence.material import HERE, PARTS, answers, cases, record
 from bench.evidence.measure import Outcome, outcomes, rates
 
@@ -41,23 +42,22 @@ def _say_wrong(every: list[Outcome]) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.evidence", description=__doc__)
     parser.add_argument("--part", action="append", choices=PARTS, help="only this part; may be repeated")
+    parser.add_argument("--card", action="store_true", help="the scripts that were traced on a card")
     parser.add_argument("--only", action="append", help="only the script with this name; may be repeated")
     parser.add_argument("--wrong", action="store_true", help="name the scripts with a wrong answer")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--record", action="store_true", help="trace the scripts first")
     parser.add_argument("--runs", action="store_true", help="and run those that need other cells")
     options = parser.parse_args()
-    every = [
-        case for case in cases(options.part or PARTS) if not options.only or case.name in set(options.only)
-    ]
-    if options.record or options.runs:
+    parts = ("card",) if options.card else options.part or PARTS
+    given = card_cases() if options.card else cases(parts)
+    every = [case for case in given if not options.only or case.name in set(options.only)]
+    if (options.record or options.runs) and not options.card:
         began = time.monotonic()
         for name in record(every, runs=options.runs):
             sys.stderr.write(f"{time.monotonic() - began:6.0f} s {name}\n")
-    results = outcomes(every, answers(every))
-    figures = {
-        part: rates([each for each in results if each.case.part == part]) for part in options.part or PARTS
-    }
+    results = outcomes(every, card_answers() if options.card else answers(every))
+    figures = {part: rates([each for each in results if each.case.part == part]) for part in parts}
     if options.json:
         print(json.dumps({"parts": figures, "at first sight": first_sight()}, indent=1))
         return 0

@@ -50,10 +50,11 @@ class Case:
     defects: frozenset[str]
     causes: frozenset[str | None]
     operations: frozenset[str]
+    folder: Path = HERE
 
     @property
     def script(self) -> str:
-        return (HERE / "scripts" / f"{self.name}.py").read_text()
+        return (self.folder / "scripts" / f"{self.name}.py").read_text()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +71,12 @@ class Answer:
 
 def cases(parts: Sequence[str] = PARTS) -> list[Case]:
     """The cases of these parts, by name."""
-    labels: dict[str, dict[str, Any]] = json.loads((HERE / "labels.json").read_text())
+    return cases_in(HERE, parts)
+
+
+def cases_in(folder: Path, parts: Sequence[str]) -> list[Case]:
+    """The cases of a folder with scripts and labels, by name."""
+    labels: dict[str, dict[str, Any]] = json.loads((folder / "labels.json").read_text())
     return [
         Case(
             name=name,
@@ -80,6 +86,7 @@ def cases(parts: Sequence[str] = PARTS) -> list[Case]:
             defects=frozenset(row["defect"]),
             causes=frozenset(row["cause"]),
             operations=frozenset(row["operation"]),
+            folder=folder,
         )
         for name, row in sorted(labels.items())
         if row["part"] in parts
@@ -177,14 +184,18 @@ def dossier_of(case: Case, row: Mapping[str, Any]) -> Dossier:
 
 
 def answer_of(case: Case, row: Mapping[str, Any]) -> Answer:
-    dossier = dossier_of(case, row)
+    return answer_from(dossier_of(case, row), row.get("plain_seconds"), row.get("traced_seconds"))
+
+
+def answer_from(dossier: Dossier, plain_seconds: float | None, traced_seconds: float | None) -> Answer:
+    """A dossier's answer, with the cost of its trace."""
     operation = next((each.answer for each in dossier.questions if each.letter == "C"), None)
     return Answer(
         defect=str(dossier.defect),
         cause=dossier.cause,
         operation=operation,
-        plain_seconds=row.get("plain_seconds"),
-        traced_seconds=row.get("traced_seconds"),
+        plain_seconds=plain_seconds,
+        traced_seconds=traced_seconds,
         unknown=tuple(dossier.unknown),
     )
 

@@ -75,6 +75,12 @@ def test_a_script_without_a_claim_is_explained_on_a_card(web: Web, name: str, ca
     assert any(label.startswith("cuda@") for label in dossier["cells"])
 
 
+def test_memory_that_nobody_wrote_is_found_without_a_claim(web: Web) -> None:
+    run = give(web, RECORDINGS / "bundles" / "h200-30" / "empty_is_read.explain.json")
+    dossier = web.client.get(f"/api/v1/reports/{run['report']['id']}/explain").json()
+    assert (dossier["cause"], dossier["defect"]) == ("uninitialised_memory", "yes")
+
+
 def test_report_001_with_its_trace(web: Web) -> None:
     """As it stands, by `samehere serve` on an H200: 54 seconds from its submission to its verdict."""
     run = give(web, RECORDINGS / "bundles" / "h200-30" / "report_001.device.json")

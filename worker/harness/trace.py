@@ -6,6 +6,7 @@ patched, whatever the script did in its own. Beside the script it computes a sha
 `worker/harness/__init__.py` describes questions, the answer and the `trace` line of the report.
 """
 
+import difflib
 import itertools
 import json
 import os
@@ -23,11 +24,9 @@ ROUNDING_CHECK_PATH = "/run/samehere/rounding_check.py"
 RUN, LOADS, SAVE, TEMPORARY = subprocess.run, json.loads, torch.save, tempfile.NamedTemporaryFile
 MOST_OPERATIONS = 4000
 # Elements of one tensor, and bytes of all recorded operations.
-MOST_ELEMENTS = 1 << 20
-MOST_BYTES = 256 << 20
+MOST_ELEMENTS, MOST_BYTES = 1 << 20, 256 << 20
 # Questions for the rounding check, and their bytes.
-MOST_QUESTIONS = 2000
-QUESTION_BYTES = 128 << 20
+MOST_QUESTIONS, QUESTION_BYTES = 2000, 128 << 20
 CHECK_SECONDS = 40.0
 ANSWER_BYTES = 64 << 10
 MOST_OWN = 20
@@ -261,12 +260,10 @@ class Trace(TorchDispatchMode):
 
 def pair(operations):
     """Yield the operations of the CPU and of a card that are the same step: equal keys in the same order."""
-    import difflib
-
     cpu = [operation for operation in operations if operation.side == "cpu"]
     card = [operation for operation in operations if operation.side == "cuda"]
-    cpu_keys, card_keys = [operation.key() for operation in cpu], [operation.key() for operation in card]
-    matcher = difflib.SequenceMatcher(None, cpu_keys, card_keys, autojunk=False)
+    keys = [[operation.key() for operation in side] for side in (cpu, card)]
+    matcher = difflib.SequenceMatcher(None, *keys, autojunk=False)
     for block in matcher.get_matching_blocks():
         for step in range(block.size):
             yield cpu[block.a + step], card[block.b + step]

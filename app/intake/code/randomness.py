@@ -113,6 +113,18 @@ _SKLEARN_DRAWS = re.compile(
     r"|make_(?:classification|regression|blobs|moons|circles|low_rank_matrix)|train_test_split|resample"
     r"|(?:Stratified)?ShuffleSplit|RandomizedSearchCV|FastICA|NMF|BernoulliRBM|SpectralClustering"
 )
+# Operations that torch documents as nondeterministic (`torch.use_deterministic_algorithms`).
+_NONDETERMINISTIC = re.compile(
+    r"\b(?:index_(?:add|put|copy|select)_?|put_|scatter_(?:add|reduce)?_?|gather|repeat_interleave|bincount|histc"
+    r"|kthvalue|median|cumsum|grid_sample|interpolate|[Cc]onv(?:_transpose|Transpose)?[123]d|EmbeddingBag"
+    r"|embedding_bag|(?:ctc|nll)_loss|(?:CTC|NLL)Loss|(?:Adaptive)?(?:Avg|Max)Pool[123]d|FractionalMaxPool[23]d"
+    r"|MaxUnpool[123]d|Re(?:flection|plication)Pad[123]d|Upsample|bmm)\b"
+)
+
+
+def is_documented_as_nondeterministic(source: str) -> bool:
+    """Whether a script names an operation that torch documents as nondeterministic."""
+    return _NONDETERMINISTIC.search(source) is not None
 
 
 def _path(node: ast.expr) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from app.intake.claim.claims import Check, CheckKind, Claim, Role
-from app.intake.code.randomness import ENTROPY, sources_of
+from app.intake.code.randomness import ENTROPY, is_documented_as_nondeterministic, sources_of
 from app.intake.code.uninitialised_memory import uses_uninitialised_memory
 from app.intake.reading import Script
 from app.judging.cause.cures import cure_of, tests_of
@@ -17,7 +17,6 @@ from app.judging.cause.explanations import (
     differs_in_precision,
     has_nan,
     is_an_error,
-    is_documented_as_nondeterministic,
     largest_gap,
     signs_or_order,
     switched_to_reduced,

@@ -21,23 +21,11 @@ _NO_INTEGER = re.compile(
 _TO_INTEGER = re.compile(
     r"\.(?:int|long|short)\(\)|\bto\(torch\.u?int|\.astype\((?:np\.|numpy\.)?[\"']?u?int|dtype=torch\.u?int"
 )
-# Operations that torch documents as nondeterministic (`torch.use_deterministic_algorithms`).
-_NONDETERMINISTIC = re.compile(
-    r"\b(?:index_(?:add|put|copy|select)_?|put_|scatter_(?:add|reduce)?_?|gather|repeat_interleave|bincount|histc"
-    r"|kthvalue|median|cumsum|grid_sample|interpolate|[Cc]onv(?:_transpose|Transpose)?[123]d|EmbeddingBag"
-    r"|embedding_bag|(?:ctc|nll)_loss|(?:CTC|NLL)Loss|(?:Adaptive)?(?:Avg|Max)Pool[123]d|FractionalMaxPool[23]d"
-    r"|MaxUnpool[123]d|Re(?:flection|plication)Pad[123]d|Upsample|bmm)\b"
-)
 _ERROR_LINE = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b")
 # A smaller count of numbers may agree by chance.
 _ENOUGH = 3
 _TINY_GAP = 1e-4
 _REDUCED = {"tf32", "bf16", True}
-
-
-def is_documented_as_nondeterministic(source: str) -> bool:
-    """Whether a script names an operation that torch documents as nondeterministic."""
-    return _NONDETERMINISTIC.search(source) is not None
 
 
 def is_an_error(text: str) -> bool:

@@ -126,9 +126,10 @@ def _cause_by_shadow(cells: Sequence[DossierCell], numbers: Sequence[NumberInQue
         return "rounding_before_a_decision"
     steps = any(decision.name not in _MASKS for shadow in shadows for decision in shadow.decisions)
     if decides and (
-        steps or any(number.right in (Right.NONE, Right.SOME) or _is_sensitive(number) for number in numbers)
-    if decides and any(
-        number.right in (Right.NONE, Right.SOME) or _is_sensitive(number, epsilon) for number in numbers
+        steps
+        or any(
+            number.right in (Right.NONE, Right.SOME) or _is_sensitive(number, epsilon) for number in numbers
+        )
     ):
         return "rounding_before_a_decision"
     if not all(is_whole(trace) for trace in traces) or any(
@@ -165,7 +166,7 @@ def _coarsest(trace: Trace) -> float:
 def _is_sensitive(number: NumberInQuestion, epsilon: float) -> bool:
     """Whether inputs moved by one ULP, or rounded steps, change the number itself visibly.
 
-    `epsilon` is that of the coarsest type in which the script computes: there a few units are no loss of digits.
+    `epsilon` is that of the coarsest type in which the script computes: a few of its units are no loss.
     """
     for side in number.sides:
         visible = max(FAR_APART, MANY_UNITS * epsilon)

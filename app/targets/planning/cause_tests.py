@@ -5,7 +5,13 @@ from __future__ import annotations
 import re
 
 from app.intake.claim.claims import Check, CheckKind, Claim, Role
-from app.intake.code.randomness import ENTROPY, GENERATORS, THREADS, sources_of
+from app.intake.code.randomness import (
+    ENTROPY,
+    GENERATORS,
+    THREADS,
+    is_documented_as_nondeterministic,
+    sources_of,
+)
 from app.intake.code.uninitialised_memory import uses_uninitialised_memory
 from app.intake.reading import Script
 from app.intake.words.frequency_words import says_sometimes
@@ -63,6 +69,15 @@ def variation_tests(script: Script) -> tuple[dict[str, str], ...]:
     if len(GENERATORS.intersection(sources)) > 1:
         tests.append({"fix": "generators"})
     return tuple(tests)
+
+
+def kernel_tests(script: Script, device: Device) -> tuple[dict[str, str], ...]:
+    """The setting that makes repeats agree on a card if torch documents an operation as nondeterministic.
+
+    It costs one attempt where nothing varies without it.
+    """
+    may_vary = device is Device.CUDA and imports_torch(script.script) and not script.unseeded
+    return (DETERMINISTIC,) if may_vary and is_documented_as_nondeterministic(script.script) else ()
 
 
 def cause_tests(claim: Claim, script: Script) -> tuple[tuple[Device | None, dict[str, str]], ...]:

@@ -11,7 +11,7 @@ from app.targets.fleet import capabilities_of, cards_of_kind
 from app.targets.packages import nearest_to_claim, versions_for
 from app.targets.parse import check_target
 from app.targets.pattern import ANY, Pattern
-from app.targets.planning.cause_tests import cause_tests, layer_tests, variation_tests
+from app.targets.planning.cause_tests import cause_tests, kernel_tests, layer_tests, variation_tests
 from app.targets.planning.presets import EXPLAIN, Preset
 from app.targets.target import Target
 from worker.contract import Device, Hello
@@ -51,7 +51,7 @@ def cells_of_preset(
             (each.digest, check_target(Target(device=device, settings=settings)))
             for each in scripts.values()
             for device in devices
-            for settings in (*layer_tests(each), *variation_tests(each))
+            for settings in (*layer_tests(each), *variation_tests(each), *kernel_tests(each, device))
             # Each script has threads: without a claim that repeats differ they are not tried.
             if "threads" not in settings
         ]

@@ -1,7 +1,7 @@
-"""Formulas for kernels that have no float64, or none on the CPU. Each takes the kernel's arguments by name.
+"""Formulas for kernels that have no float64, or none on the CPU. They take the kernel's arguments by name.
 
-`rounding_check.py` loads it, and `trace.py` for the shadow. A stand-in raises ValueError where the kernel does
-more than the formula, such as dropout.
+`rounding_check.py` loads it, and `trace.py` for the shadow. A formula raises ValueError where the kernel does
+more, such as dropout.
 """
 
 import contextlib
@@ -151,9 +151,9 @@ RESULTS = {"_cudnn_rnn": 3, "mkldnn_rnn_layer": 3} | {
 }
 # Random numbers that a script draws are taken as they are.
 DRAWS = {
-    "bernoulli", "binomial", "cauchy", "exponential", "geometric", "log_normal", "multinomial", "native_dropout",
-    "normal", "normal_functional", "poisson", "rand", "rand_like", "randint", "randint_like", "randn",
-    "randn_like", "random", "randperm", "uniform",
+    "bernoulli", "binomial", "cauchy", "exponential", "geometric", "log_normal", "multinomial",
+    "native_dropout", "normal", "normal_functional", "poisson", "rand", "rand_like", "randint",
+    "randint_like", "randn", "randn_like", "random", "randperm", "uniform",
 }  # fmt: skip
 # These draw numbers only for dropout.
 DROPOUT = {"dropout_p", "dropout"}
@@ -190,7 +190,7 @@ def draws(func, args, kwargs):
 
 
 def with_limits(args, kwargs, dtype):
-    """The arguments of `nan_to_num` with the numbers of a dtype for infinities, where the script names none."""
+    """The arguments of `nan_to_num`; for infinities with the dtype's numbers where the script names none."""
     limits = torch.finfo(dtype)
     values = [*args[1:], *[None] * (4 - len(args))]
     named = dict(zip(("nan", "posinf", "neginf"), values))
