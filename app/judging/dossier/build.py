@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from app.judging.cause.cause import sentence
 from app.judging.cause.defect import NOT_ANALYSED, OF_THE_SCRIPT, defect_of, missing_for, order_of
-from app.judging.cause.trace_verdict import FAR_APART, cause_by_trace, first_difference
+from app.judging.cause.trace_verdict import FAR_APART, cause_by_trace, first_difference, is_amplified
 from app.judging.dossier.alignment import divergences
 from app.judging.dossier.document import Dossier, DossierCell, NumberInQuestion, Right, cells_with_trace
 from app.judging.dossier.layers import layers_finding
@@ -28,6 +28,7 @@ _MASKS = {f"aten::{name}" for name in ("gt", "ge", "lt", "le", "isfinite", "isin
 _EPSILONS = {"bfloat16": 2.0**-7, "float16": 2.0**-10}
 # So many units in the last place are a loss of digits.
 MANY_UNITS = 32
+_DIFFERENCES = {"aten::sub", "aten::rsub", "aten::add", "aten::max", "aten::abs"}
 _TESTS = {
     "unexplained": "An operation was evaluated in float64 on its own inputs and on neighbours of these.",
     "rounding": "Every operation and every shown value lies within what rounding allows.",
@@ -102,8 +103,15 @@ def _cause(
     """The first cause, in the order of the table, of those that a test showed."""
     causes = {cause for cell in cells if cell.trace is not None and (cause := cause_by_trace(cell.trace))}
     shadow_cause = _cause_by_shadow(cells, numbers)
-    if shadow_cause in ("rounding", "sign_or_order"):
-        # A step enlarges a distance, and no shown number has lost digits by it.
+    amplified = {
+        operation.name.rstrip("_")
+        for cell in cells
+        if cell.trace is not None
+        for operation in cell.trace.operations
+        if is_amplified(operation)
+    }
+    if shadow_cause in ("rounding", "sign_or_order") and amplified <= _DIFFERENCES:
+        # What is left of two equal numbers is only rounding, and no shown number has lost digits by it.
         causes.discard("ill_conditioned")
     causes |= {cause for cause in (*known, shadow_cause) if cause not in (None, NOT_ANALYSED)}
     return min(causes, key=order_of, default=None)
