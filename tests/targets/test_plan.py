@@ -393,18 +393,6 @@ def test_numbers_that_are_said_to_be_wrong_are_traced(script: str, claim: str, t
     assert [label for label in labels(planned(report=report)) if "trace" in label] == traced
 
 
-def test_explaining_repeats_with_deterministic_kernels_where_torch_documents_that_they_vary() -> None:
-    sums, plain = (
-        read(f"import torch\nprint(torch.zeros(3).{call})\n", form="script")
-        for call in ("scatter_add(0, torch.zeros(9).long(), torch.ones(9))", "sum()")
-    )
-    found = [labels(planned(preset="explain", report=report)) for report in (sums, plain)]
-    assert [[label for label in each if "deterministic" in label] for each in found] == [
-        ["cuda@torch-2.13-cu130:deterministic"],
-        [],
-    ]
-
-
 def test_a_script_without_torch_has_no_operations_to_trace() -> None:
     script = "import numpy\nprint(numpy.cos(1.0))\n"
     report = read(script, form="script", claim="the last value is 0.54, expected 0.55")

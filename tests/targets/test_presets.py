@@ -317,3 +317,15 @@ def test_a_target_is_a_pattern_that_fits_itself() -> None:
     for text in ("cuda*2/sm90@torch-2.13:deterministic,threads=1", "cpu@torch-2.13-cpu", "cuda"):
         target = parse_target(text)
         assert parse_exclusion(text).fits(target)
+
+
+def test_explaining_repeats_with_deterministic_kernels_where_torch_documents_that_they_vary() -> None:
+    sums, plain = (
+        reading(f"import torch\nprint(torch.zeros(3).{call})")
+        for call in ("scatter_add(0, torch.zeros(9).long(), torch.ones(9))", "sum()")
+    )
+    found = [labels(planned(preset="explain", report=report)) for report in (sums, plain)]
+    assert [[label for label in each if "deterministic" in label] for each in found] == [
+        ["cuda@torch-2.13-cu130:deterministic"],
+        [],
+    ]

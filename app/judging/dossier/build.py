@@ -111,7 +111,7 @@ def _cause(
         if is_amplified(operation)
     }
     if shadow_cause in ("rounding", "sign_or_order") and amplified <= _DIFFERENCES:
-        # What is left of two equal numbers is only rounding, and no shown number has lost digits by it.
+        # The rest of two equal numbers is only rounding, and no shown number has lost digits by it.
         causes.discard("ill_conditioned")
     causes |= {cause for cause in (*known, shadow_cause) if cause not in (None, NOT_ANALYSED)}
     return min(causes, key=order_of, default=None)

@@ -140,7 +140,7 @@ STAND_INS = {
     "_cudnn_rnn": recurrent,
     "mkldnn_rnn_layer": recurrent_layer,
 }  # fmt: skip
-# These show what the steps within a kernel round. The kernel itself has float64.
+# Their steps round as those within a kernel. The kernel itself has float64.
 BY_STEPS = {
     "_fused_adam_": lambda named: fused_adam({**named, "decoupled": False}),
     "_fused_adamw_": lambda named: fused_adam({**named, "decoupled": True}),
@@ -174,7 +174,7 @@ def stand_in_of(func, formulas=STAND_INS):
 
 
 def draws(func, args, kwargs):
-    """What an operation with a generator draws in this call.
+    """The kind of draw that an operation with a generator makes in this call.
 
     "plain": random numbers alone; "more": others depend on them; an empty text: nothing.
     """

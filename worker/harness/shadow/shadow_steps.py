@@ -179,7 +179,7 @@ class Follower:
             by_copy.append(result)
         results = [list(each) for each in zip(*by_copy)]
         if step.kind.name.lstrip("_").startswith(kinds.SOLVES) and not step.written:
-            results = list(map(together.unbounded, results))
+            results = list(map(together.move_far, results))
         return results
 
     def _round_together(self, step, outputs, fresh, terms):

@@ -212,7 +212,7 @@ def dropout_of(args, out):
     return [values * mask / (1 - share) if share < 1 else values * 0, mask]
 
 
-def unbounded(copies):
+def move_far(copies):
     """The results of a solve; far apart, if roundings of the matrix move them by a tenth of their size.
 
     Nothing bounds what a stable solve gives there, and two copies may be close by chance.
