@@ -60,7 +60,7 @@ class _PostReading:
     def scripts(self, claim: Claim) -> tuple[tuple[Script, ...], tuple[Ask, ...]]:
         """The scripts of this post, and the questions about what they lack."""
         try:
-            scripts = scripts_of(self.codes, self.roles, claim)
+            scripts = scripts_of(self.codes, self.roles, claim, self.post.body)
         except InputError:
             # It could be parsed only with a repair that would remove the claimed error.
             return (), (ask("no_python"),)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from judging_builders import CPU, result, script, several
 
-from app.intake.claim.claims import Bounds, Check, CheckKind, Claim
+from app.intake.claim.claims import Bounds, Check, CheckKind, Claim, Role
 from app.judging.gone.bounds import judge_bounds
 from app.judging.judgement import CheckResult, JobJudgement, Verdict
 from app.judging.verdict.job import judge_job
@@ -110,3 +110,16 @@ def test_random_numbers_are_evidence_where_their_bound_is_at_issue() -> None:
     claim = Claim(checks=(check,), right_bounds=(Bounds(most=0),), text="sometimes the value is positive")
     results = [*several(2, "tensor(0.4412)\n"), result("tensor(-3.1415)\n", attempt="z")]
     assert judge_job(claim, script(unseeded=True), CPU, results).verdict is Verdict.FLAKY
+
+
+def test_the_cause_of_another_error_is_not_the_claimed_one_where_its_type_is_at_issue() -> None:
+    bug = Check(text="AttributeError: no split", kind=CheckKind.EXCEPTION, exception_type="AttributeError")
+    right = Check(
+        text="CreationError", kind=CheckKind.EXCEPTION, role=Role.EXPECTED, exception_type="CreationError"
+    )
+    cause = "The above exception was the direct cause of the following exception:"
+    chain = f"{HEAD}AttributeError: no split\n\n{cause}\n\n"
+    results = several(3, raised=("ValueError", "no text"), stderr=f"{chain}{HEAD}ValueError: no text\n")
+    alone = judge_job(Claim(checks=(bug,)), script(), CPU, results)
+    assert alone.verdict is Verdict.REPRODUCED
+    assert judge_job(Claim(checks=(bug, right)), script(), CPU, results).verdict is Verdict.DIFFERENT

@@ -69,6 +69,8 @@ _EXPECTED_TYPE = re.compile(
     rf"|give|produce|get"
     rf"|report|have been|have raised|fail with|end in)(?: an?| the)? `?(?P<should>{TYPE})(?!\w)"
     rf"|\b[Dd]ocumented `?(?P<documented>{TYPE})(?!\w)"
+    rf"|\b(?i:should)n['’]t (?:it|this|that|there) (?:rather |not )?(?:be|raise|throw|give)(?: an?| the)?"
+    rf" `?(?P<question>{TYPE})(?!\w)"
     rf"|(?<![\w.])(?P<right>{TYPE})`? (?:is|was|would be|would have been) (?:the )?(?:expected|right"
     r"|correct|documented|better|appropriate)\b"
 )

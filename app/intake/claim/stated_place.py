@@ -254,6 +254,8 @@ class NamedVersion:
 
     package: str
     release: tuple[int, ...]
+    # The third number, 0 without one. It only tells which of two is the older one.
+    patch: int = 0
 
     def __str__(self) -> str:
         return f"{self.package} {'.'.join(map(str, self.release))}".strip()
@@ -276,9 +278,13 @@ def version_named(introduction: str) -> NamedVersion | None:
         return NamedVersion(package_named(match["package"]) or "", (int(match["version"]),))
     if len(matches) != 1:
         return None
-    named = matches[0]["version_package"] or matches[0]["version_pinned"] or ""
+    (match,) = matches
+    named = match["version_package"] or match["version_pinned"] or ""
+    patch = match[0].rpartition(match["version"])[2].strip(".")
     return NamedVersion(
-        package_named(named) or "" if named else "", tuple(map(int, matches[0]["version"].split(".")))
+        package_named(named) or "" if named else "",
+        tuple(map(int, match["version"].split("."))),
+        int(patch) if patch.isdigit() else 0,
     )
 
 

@@ -69,7 +69,12 @@ _WORD_OF_SYNTAX = re.compile(r"'(?:dict|list|set|tuple)'|[a-z]{4,13}")
 _OF_THE_PROCESS = {CheckKind.CRASH, CheckKind.HANG, CheckKind.OUT_OF_MEMORY}
 _BLANK = re.compile(r"\n[ \t]*\n")
 _MOST_PARAGRAPH = 5_000
-_THE_SCRIPT = re.compile(r"\b(?:it|this|(?:the|my) (?:script|code|program|snippet|example))\b", re.IGNORECASE)
+# The kernel's log names the process: `python[4711]: segfault at 0`.
+_THE_SCRIPT = re.compile(
+    r"\b(?:it|this|(?:the|my) (?:script|code|program|snippet|example)|interpreter)\b"
+    r"|\bpython[\d.]{0,6}\[\d{1,9}\]",
+    re.IGNORECASE,
+)
 
 
 @dataclass(slots=True)

@@ -13,12 +13,15 @@ from app.intake.words.vocabulary import MACHINE, any_of
 
 _CAPTION = re.compile(
     rf"[\s*_`-]{{0,4}}(?:(?:on|with|under) )?(?:(?:the|my|our|an?) )?(?P<name>(?:[\w.+-]{{1,20}} ){{0,3}}?"
-    rf"{any_of(MACHINE)}(?: [\w.+-]{{1,20}}){{0,3}})(?: \([^()\n]{{1,40}}\))?[\s*_`]{{0,4}}:?[\s*_`]{{0,4}}",
+    rf"{any_of(MACHINE)}(?: [\w.+-]{{1,20}}){{0,3}})(?: \([^()\n]{{1,40}}\))?"
+    r"(?: (?:it|this|that|i|we) (?:says?|said|prints?|printed|gives?|gave|shows?|showed|gets?|got|is|was))?"
+    r"[\s*_`]{0,4}:?[\s*_`]{0,4}",
     re.IGNORECASE,
 )
 _DIFFER = re.compile(
-    r"\bdiffer\w*|\bnot (?:\w+ )?(?:the )?(?:same|equal|identical|match)\b|\binconsisten\w*|\bdisagree\w*"
-    r"|\bmismatch\w*|\bdiverge\w*|\b(?:another|other) (?:results?|values?|outputs?)\b|\bdiscrepanc\w*",
+    r"\bdiffer\w*|(?:\bnot|n['’]t) (?:\w+ ){0,2}(?:the )?(?:same|equal|identical|match|deterministic)\b"
+    r"|\binconsisten\w*|\bdisagree\w*|\bmismatch\w*|\bdiverge\w*"
+    r"|\b(?:another|other) (?:results?|values?|outputs?)\b|\bdiscrepanc\w*",
     re.IGNORECASE,
 )
 

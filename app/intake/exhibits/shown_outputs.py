@@ -157,9 +157,9 @@ def _older_versions_elsewhere(outputs: list[Part]) -> list[Part]:
     named = [(version, at) for at, version in enumerate(versions) if version is not None]
     if len({version.package for version, _ in named}) != 1 or len({version for version, _ in named}) < 2:
         return outputs
-    newest = max(version.release for version, _ in named)
-    older = {at for version, at in named if version.release < newest}
-    claimed = {at: version for version, at in named if version.release == newest}
+    newest = max((version.release, version.patch) for version, _ in named)
+    claimed = {at: version for version, at in named if (version.release, version.patch) == newest}
+    older = {at for _, at in named if at not in claimed}
     return [
         replace(
             part,
@@ -284,7 +284,7 @@ def right_outputs(parts: Sequence[Part], outputs: Sequence[Part], main: str) -> 
         for part in outputs
         if part.expected
         or (
-            below.get(part.text) is False
+            (part.elsewhere or below.get(part.text) is False)
             and not _CALLED_WRONG.search(part.introduction[-_MOST_CAPTION:])
             and not exception_claim(part.text)
         )

@@ -6,6 +6,7 @@ A repair never removes the claimed error.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection
 
 from app.intake.claim.subject import package_named
@@ -16,6 +17,16 @@ from app.intake.snippets.public_names import import_of
 from app.intake.snippets.shell_names import shell_imports
 
 _MOST_NAMES = 40
+# `humanize 4.9.0`, `Humanize: 4.9.0`, `lark==1.1`, `bitstring version v4.0`.
+_WITH_VERSION = re.compile(
+    r"(?<![\w.-])(?P<name>[A-Za-z][\w-]{1,30})(?:[ \t]{0,3}(?:==|:|=)|[ \t]{1,3}version)?[ \t]{0,20}"
+    r"v?\d{1,4}\.\d{1,4}(?![\w%])",
+    re.IGNORECASE,
+)
+_NO_MODULES = frozenset(
+    {"version", "python", "ubuntu", "debian", "windows", "macos", "linux", "cuda", "about"}
+)
+_MOST_TEXT = 200_000
 
 # Names that reports use without an import, and the imports that they mean.
 USUAL_IMPORTS = {
@@ -118,13 +129,19 @@ _BUILTIN_LOOKALIKES = {
 }
 
 
+def names_with_versions(text: str) -> frozenset[str]:
+    """The words of a report that stand before a version, as modules are named: in lower case."""
+    names = (match["name"].lower() for match in _WITH_VERSION.finditer(text[:_MOST_TEXT]))
+    return frozenset(name.replace("-", "_") for name in names) - _NO_MODULES
+
+
 def missing_imports(
-    text: str, tree: ast.Module, packages: Collection[str] = ()
+    text: str, tree: ast.Module, packages: Collection[str] = (), modules: Collection[str] = ()
 ) -> tuple[str, tuple[Repair, ...]]:
     """Add the imports that a fragment lacks: usual modules, and public names of `packages`.
 
     They stand on the first line, so that lines keep their numbers. `packages` are those that the report is
-    about, beside those that the script names.
+    about, beside those that the script names. `modules` are names that it may use as modules.
     """
     if has_star_import(tree):
         return text, ()
@@ -144,7 +161,10 @@ def missing_imports(
         missing = []
     statements = [USUAL_IMPORTS[name] for name in missing]
     known = {package for name in used_by_script | bound_by_script if (package := package_named(name))}
-    statements += _imports_of_public_names(tree, bound_by_script | {*missing}, known | {*packages})
+    own = [name for name in unbound_names(tree) if name in modules and _is_only_module(name, tree)]
+    own = [name for name in own if name not in missing]
+    statements += [f"import {name}" for name in own]
+    statements += _imports_of_public_names(tree, bound_by_script | {*missing, *own}, known | {*packages})
     if not statements:
         return text, ()
     return _with_line(text, tree, "; ".join(statements)), tuple(
@@ -198,6 +218,16 @@ def _is_module(name: str, tree: ast.Module) -> bool:
         isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name
         for node in nodes_of(tree)
     )
+
+
+def _is_only_module(name: str, tree: ast.Module) -> bool:
+    """True if the script uses nothing but attributes of the name."""
+    uses = sum(isinstance(node, ast.Name) and node.id == name for node in nodes_of(tree))
+    of_attributes = sum(
+        isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name
+        for node in nodes_of(tree)
+    )
+    return uses == of_attributes > 0
 
 
 def _before_first_statement(text: str, tree: ast.Module, line: str) -> str:

@@ -52,7 +52,8 @@ class RepairRules:
 
     `shows_call`: so does a call on the last line of code that prints. `shows_name`: there, only a bare name.
     `shown_lines`: the number of values that the report shows, one a line.
-    `packages`: those that the report is about; their public names may lack an import.
+    `packages`: those that the report is about; their public names may lack an import. `modules`: names with
+    a version in the report, which may lack one, too.
     """
 
     imports: bool = True
@@ -63,6 +64,7 @@ class RepairRules:
     shown_lines: int = 0
     cards: bool = True
     packages: tuple[str, ...] = ()
+    modules: frozenset[str] = frozenset()
 
 
 ALL_REPAIRS = RepairRules()
@@ -129,7 +131,7 @@ def make_script(
     # If the claim is a syntax error, the script may have no tree, and its needs are unknown.
     tree = parse(text) if rules.syntax else tree_of(text)
     if rules.imports and tree is not None:
-        text, import_repairs = missing_imports(text, tree, rules.packages)
+        text, import_repairs = missing_imports(text, tree, rules.packages, rules.modules)
         repairs += import_repairs
         tree = parse(text) if import_repairs else tree
     if rules.cards and tree is not None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from app.intake.claim.claims import Claim
 from app.intake.needs.asks import ask, asks_of
 from app.intake.reading import Ask, Repair, Script, ScriptRole
 from app.intake.snippets.parts import Part, PartKind
+from app.intake.snippets.repairs import names_with_versions
 from app.intake.snippets.roles import (
     Code,
     about_versions_only,
@@ -73,12 +75,14 @@ def codes_of(parts: Sequence[Part]) -> list[Code]:
     return [code for code in codes if not is_not_to_be_run(code.before)] or codes
 
 
-def scripts_of(codes: Sequence[Code], roles: Sequence[ScriptRole], claim: Claim) -> tuple[Script, ...]:
+def scripts_of(
+    codes: Sequence[Code], roles: Sequence[ScriptRole], claim: Claim, text: str
+) -> tuple[Script, ...]:
     """The main script first, joined with its parts; then the others. Equal scripts are one.
 
-    Raises InputError if a script can't be parsed.
+    `text` is the report. Raises InputError if a script can't be parsed.
     """
-    rules = repair_rules_for(claim)
+    rules = replace(repair_rules_for(claim), modules=names_with_versions(text))
     at_main = roles.index(ScriptRole.MAIN)
     main = codes[at_main]
     others: list[Script] = []

@@ -46,6 +46,7 @@ _CAPTION = re.compile(
     r"\s*+(?:outputs?|results?|prints|stdout|actual|ausgabe|sortie|salida)\s*+:?\s*+", re.IGNORECASE
 )
 _OUTPUT_SIGN = re.compile(r"\d|[\[\](){}:=]|\b(?:True|False|None|nan|inf)\b|^Traceback")
+_WARNING = re.compile(r"\.py:\d{1,6}: \w{0,60}Warning: ")
 # The parser is tried on shorter and shorter beginnings, this often.
 _MOST_CUTS = 12
 _MOST_LINES = 20_000
@@ -162,7 +163,9 @@ def _is_printed(statement: ast.stmt, bound: set[str]) -> bool:
             and value.func.id in _REPRESENTATIONS
             and value.func.id not in bound
         )
-        return of_its_own or _is_of_library(value.func, bound)
+        # `(20, 10) (20,)` are two tuples that were printed. No tuple can be called.
+        are_literals = isinstance(value.func, ast.Tuple | ast.List | ast.Constant | ast.Dict | ast.Set)
+        return of_its_own or are_literals or _is_of_library(value.func, bound)
     if isinstance(value, ast.UnaryOp | ast.BinOp):
         return all(
             isinstance(part, ast.Constant | ast.UnaryOp | ast.BinOp | ast.operator | ast.unaryop)
@@ -223,7 +226,7 @@ def _cut(text: str, original_lines: list[str]) -> Piece:
             # `a = 5` above lines that are no code is printed.
             break
         if parses(head):
-            tail = [line for line in lines[end:] if line.strip()]
+            tail = _without_quoted_code([line for line in lines[end:] if line.strip()])
             if (
                 does_something(head)
                 and not any(_LIKE_CODE.match(line) for line in tail)
@@ -235,6 +238,15 @@ def _cut(text: str, original_lines: list[str]) -> Piece:
                 )
             break
     return Piece(output="\n".join(original_lines))
+
+
+def _without_quoted_code(lines: list[str]) -> list[str]:
+    """The lines, without those of a package that a warning above them quotes."""
+    return [
+        line
+        for above, line in zip(["", *lines], lines, strict=False)
+        if not (line.startswith("  ") and _WARNING.search(above))
+    ]
 
 
 def _only_names_values(text: str) -> bool:

@@ -10,6 +10,7 @@ from app.intake.reading import Script
 from app.intake.words.vocabulary import device_of
 from app.judging.check.failure_checks import (
     is_broken,
+    is_wrapped,
     judge_crash,
     judge_exception,
     judge_exit_status,
@@ -206,14 +207,15 @@ def _judge_output_only(
     With it comes the oracle that says that the bug is gone, or the code for nothing but random numbers.
     """
     everything, result = result, part_of(check, result)
-    spelling = judge_spelling(check, expected, result.observation.stdout)
-    if spelling is not None:
+    if (spelling := judge_spelling(check, expected, result.observation.stdout)) is not None:
         return spelling, None
     whole, result = result, _without_echo(check, result, expected)
     check_result = _judge_kind(check, result)
     is_other = check_result is CheckResult.OTHER and not expected
     if is_other and shows_same_optima(check, result.observation.stdout):
         check_result = CheckResult.MET
+    if check_result is CheckResult.MET and is_wrapped(check, expected, result):
+        check_result = CheckResult.OTHER
     if check_result is CheckResult.MET:
         is_met = not (
             _is_met_by_rounding(check, result, expected) or _is_met_on_stderr_only(check, result, expected)
@@ -226,8 +228,7 @@ def _judge_output_only(
     if check_result is CheckResult.ABSENT and _lacks_expected_output(expected):
         # The failure is gone, but the value that was said to be right is not there.
         return CheckResult.OTHER, None
-    at_random = judge_random(check, script, whole.observation.stdout)
-    if at_random is not None:
+    if (at_random := judge_random(check, script, whole.observation.stdout)) is not None:
         return at_random, RANDOM_NUMBERS.code
     is_broken_script = check_result is CheckResult.OTHER and is_broken(result)
     return (CheckResult.UNREACHED if is_broken_script else check_result), None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from app.intake.claim.claims import Check
+from app.intake.claim.claims import Check, CheckKind
 from app.judging.judgement import CheckResult
 from app.judging.output.failure_signature import (
     crashed_as,
@@ -75,6 +76,17 @@ def judge_hang(check: Check, result: Result) -> CheckResult:
         is_in_stacks = bool(check.message) and (check.message or "") in result.observation.stacks
         return CheckResult.MET if result.observation.idle or is_in_stacks else CheckResult.UNREACHED
     return _failure_result(is_met=False, result=result)
+
+
+def is_wrapped(check: Check, expected: Sequence[Check], result: Result) -> bool:
+    """Whether the claimed error is only the cause of another one, where the report asks for another type."""
+    exception = result.observation.exception
+    return (
+        check.kind is CheckKind.EXCEPTION
+        and any(other.kind is CheckKind.EXCEPTION and other.exception_type for other in expected)
+        and exception is not None
+        and not matches_exception(check.exception_type, check.message, exception)
+    )
 
 
 def is_broken(result: Result) -> bool:
