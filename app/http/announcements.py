@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, deque
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 
 from redis.asyncio import Redis
@@ -22,9 +22,10 @@ from worker.contract.broker.url import redis_url
 LOOK_SECONDS = 15.0
 # A listener looks this often while the broker does not answer.
 CLOCK_SECONDS = 2.0
-# So many listeners are woken at once, and the next ones so much later: between them pages get their turn.
-WOKEN_AT_ONCE = 20
-WAKE_SECONDS = 0.01
+# So many listeners are woken at once, and the next ones so much later: between them pages get their turn. A
+# listener that waits for its turn misses nothing: it then sees all that came meanwhile.
+WOKEN_AT_ONCE = 5
+WAKE_SECONDS = 0.005
 _EVERY_RUN = ""
 
 
@@ -35,6 +36,8 @@ class Listener:
         self._announcements = announcements
         self.run_id = run_id
         self.announced = asyncio.Event()
+        # Whether it waits for its turn to be woken.
+        self.is_due = False
 
     async def wait(self, seconds: float = LOOK_SECONDS) -> bool:
         """Wait for an announcement, at most so long. True if there was one."""
@@ -70,6 +73,8 @@ class Announcements:
         # The number of the last announcement, for each run with listeners and for all runs (the empty id).
         self.versions: dict[str, int] = {}
         self._numbers = itertools.count(1)
+        self._due: deque[Listener] = deque()
+        self._is_waking = False
 
     @property
     def is_connected(self) -> bool:
@@ -147,12 +152,26 @@ class Announcements:
         for name in list(self._listeners) if run_id is None else [run_id, _EVERY_RUN]:
             if name in self._listeners:
                 self._note(name)
-                for number, listener in enumerate(self._listeners[name]):
-                    _wake_later(listener, WAKE_SECONDS * (number // WOKEN_AT_ONCE))
+                self._wake(self._listeners[name])
 
+    def _wake(self, listeners: Collection[Listener]) -> None:
+        """Wake listeners: a few at once, and of many each in its turn."""
+        if len(listeners) <= WOKEN_AT_ONCE:
+            for listener in listeners:
+                listener.announced.set()
+            return
+        for listener in listeners:
+            if not listener.is_due:
+                listener.is_due = True
+                self._due.append(listener)
+        if not self._is_waking:
+            self._wake_next()
 
-def _wake_later(listener: Listener, seconds: float) -> None:
-    if seconds:
-        asyncio.get_running_loop().call_later(seconds, listener.announced.set)
-    else:
-        listener.announced.set()
+    def _wake_next(self) -> None:
+        for _ in range(min(WOKEN_AT_ONCE, len(self._due))):
+            listener = self._due.popleft()
+            listener.is_due = False
+            listener.announced.set()
+        self._is_waking = bool(self._due)
+        if self._is_waking:
+            asyncio.get_running_loop().call_later(WAKE_SECONDS, self._wake_next)

@@ -29,6 +29,15 @@ def test_every_listener_is_woken_but_not_all_at_once() -> None:
             listener.announced.clear()
         announcements._announce("run")
         assert sum(listener.announced.is_set() for listener in listeners) == WOKEN_AT_ONCE
+        # Those that wait for their turn need no second one: they will see what was announced meanwhile.
+        version = listeners[-1].version
+        announcements._announce("run")
+        assert len(announcements._due) == count
+        assert listeners[-1].version > version
+        # Few are woken at once, whoever else waits.
+        with announcements.listening("other", caller=None) as other:
+            announcements._announce("other")
+            assert other.announced.is_set()
         await asyncio.gather(*(listener.announced.wait() for listener in listeners))
         for stack in stacks:
             stack.__exit__(None, None, None)
