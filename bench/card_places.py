@@ -100,6 +100,7 @@ class Measured:
 
     runs: list[tuple[int, float]] = field(default_factory=list)
     waits: list[float] = field(default_factory=list)
+    held_seconds: list[float] = field(default_factory=list)
     cpu_seconds: list[float] = field(default_factory=list)
     outputs: set[str] = field(default_factory=set)
 
@@ -109,6 +110,10 @@ class Measured:
             "attempts_a_minute": round(statistics.median(rates), 2) if rates else None,
             "runs": [{"attempts": count, "seconds": round(seconds, 3)} for count, seconds in self.runs],
             "median_wait_seconds": round(statistics.median(self.waits), 3) if self.waits else None,
+            # From the touch until the sandbox is gone: what is left of the time is the way to the next one.
+            "median_card_seconds": round(statistics.median(self.held_seconds), 3)
+            if self.held_seconds
+            else None,
             "outputs": sorted(self.outputs),
         }
 
@@ -141,6 +146,8 @@ class Bench:
                 check_memory_bytes=256 * MIB,
             )
             sandbox = Sandbox(slot=90, home=home)
+            # As in a node: it watches the cards all the time, so that the driver stays loaded.
+            self.cards.start()
             # Afterwards the cards are sound, and it is known whether the driver lists processes in a sandbox.
             if not all(self.cards.check(index, sandbox) for index in self.cards.usable()):
                 raise SystemExit(f"a card is not sound: {self.cards.cards()}")
@@ -163,19 +170,34 @@ class Bench:
         way.outputs |= {hashlib.sha256(output).hexdigest() for output in outputs}
 
     def by_node(
-        self, places: int, count: int, *, script: str | None = None, way: str = "", warm: bool = False
+        self,
+        places: int,
+        count: int,
+        *,
+        script: str | None = None,
+        way: str = "",
+        warm: bool = False,
+        sharing: bool = False,
     ) -> None:
         """Run the script as attempts of a node with so many places, and as many slots."""
         results = self.run_pool(
-            places, count, script=script or self.script.replace("TOUCH", ""), gated=places > 1, warm=warm
+            places,
+            count,
+            script=script or self.script.replace("TOUCH", ""),
+            gated=places > 1,
+            warm=warm,
+            sharing=sharing,
         )
-        measured = self._way(way or f"node, {places} place{'s' * (places > 1)}{', warm' * warm}")
+        name = f"node, {places} place{'s' * (places > 1)}{', warm' * warm}{', card shared' * sharing}"
+        measured = self._way(way or name)
         seconds, ended = results
         measured.runs.append((count, seconds))
         for result in ended:
             measured.outputs.add(result.observation.stdout_digest)
             if result.observation.card_waited_seconds is not None:
                 measured.waits.append(result.observation.card_waited_seconds)
+            if result.observation.card_seconds is not None:
+                measured.held_seconds.append(result.observation.card_seconds)
 
     def import_alone(self, *, gated: bool) -> None:
         """An import of torch in one slot, with the gate or without it."""
@@ -196,6 +218,7 @@ class Bench:
         gated: bool,
         slots: int | None = None,
         warm: bool = False,
+        sharing: bool = False,
     ) -> tuple[float, list[Result]]:
         """The seconds of so many attempts at once on a pool of their own, and their results.
 
@@ -212,6 +235,7 @@ class Bench:
             locks=self.home / "locks",
             slots=slots or places * self.cards.count,
             card_places=places,
+            card_sharing=sharing,
         )
         executor = self.warm_executor if warm else self.executor
         pool = SlotPool(settings, executor, identity=IDENTITY, deliver=deliver, cards=self.cards)

@@ -165,12 +165,21 @@ def ten(service: Service, device: str, mark: str) -> dict[str, Any]:
         "attempts": len(attempts),
         "attempts_a_minute": round(60 * len(attempts) / seconds, 2),
         "warm": sum(each["start"] == "warm" for each in attempts),
+        "seconds_of_each": {name.removesuffix(f" {mark}"): seconds_of(run) for name, run in runs.items()},
         "cold_although_warm_was_asked": sorted(
             {each["start_reason"]["code"] for each in attempts if each.get("start_reason")}
         ),
         "card_seconds_a_verdict": None if card_seconds is None else round(card_seconds / len(runs), 3),
         "verdicts": {name.removesuffix(f" {mark}"): run["verdict"] for name, run in runs.items()},
     }
+
+
+def seconds_of(run: dict[str, Any]) -> float | None:
+    """The time from the submission of a run to its end."""
+    begin, end = run.get("created_at"), run.get("finished_at")
+    if not begin or not end:
+        return None
+    return round((datetime.fromisoformat(end) - datetime.fromisoformat(begin)).total_seconds(), 1)
 
 
 def crowd(service: Service, device: str) -> dict[str, Any]:
@@ -203,7 +212,10 @@ def measure_service(arguments: argparse.Namespace, keep_part: Callable[[dict[str
             facts["before"] = ten(service, device, f"old {turn}")
             result["turns"].append(facts)
             keep_part(result)
-        with serving(HERE, arguments.toolchains, SAMEHERE_CARD_PLACES=places) as service:
+        sharing = str(arguments.sharing).lower()
+        with serving(
+            HERE, arguments.toolchains, SAMEHERE_CARD_PLACES=places, SAMEHERE_CARD_SHARING=sharing
+        ) as service:
             warm_up(service, device)
             facts["now"] = ten(service, device, f"new {turn}")
             facts["ratio"] = round(
@@ -232,7 +244,8 @@ def measure_attempts(rounds: int) -> dict[str, Any]:
             lambda: bench.by_node(1, 4),
             lambda: bench.by_hand(8, 24),
             lambda: bench.by_node(8, 24),
-            lambda: bench.by_node(8, 48, warm=True),
+            lambda: bench.by_node(8, 32, warm=True),
+            lambda: bench.by_node(8, 48, warm=True, sharing=True),
         )
         for number in range(rounds):
             for step in steps if number % 2 == 0 else reversed(steps):
@@ -251,6 +264,9 @@ def measure_attempts(rounds: int) -> dict[str, Any]:
         "ways": ways,
         "by the gate alone": round(rates["node, 8 places"] / rates["node, 1 place"], 2),
         "with warm starts": round(rates["node, 8 places, warm"] / rates["node, 1 place"], 2),
+        "with warm starts on a shared card": round(
+            rates["node, 8 places, warm, card shared"] / rates["node, 1 place"], 2
+        ),
         "of eight at once by hand": round(rates["node, 8 places"] / rates["by hand, 8 at once"], 2),
         "outputs_are_equal": len(set().union(*(way["outputs"] for way in ways.values()))) == 1,
         "import_seconds": imports,
@@ -263,6 +279,7 @@ def main() -> None:
     parser.add_argument("--part", nargs="*", default=["service", "attempts"], choices=["service", "attempts"])
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--places", type=int, default=8, help="attempts under way for each card")
+    parser.add_argument("--sharing", action="store_true", help="let attempts share a card, in the new code")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--toolchains", type=Path, help="the folder of the toolchains")
     parser.add_argument("--old", type=Path, help="the tree of an old commit")

@@ -9,7 +9,7 @@ import pytest
 from emulated_cards import EmulatedCards
 
 from worker.cards import hold as hold_module
-from worker.cards.hold import CardHold, CardLine
+from worker.cards.hold import CardHold, CardLine, SharedCards
 from worker.contract import CardState
 from worker.machine.locks import acquire_gpus
 from worker.sandbox import Answer
@@ -20,6 +20,7 @@ class Machine:
         self.cards = EmulatedCards(folder, "9.0", "9.0", "9.0")
         self.folder = folder / "locks"
         self.line = CardLine()
+        self.sharers = SharedCards()
 
     def hold(self, *indexes: int, line: CardLine | None = None, is_first_answer: bool = False) -> CardHold:
         return CardHold(
@@ -30,6 +31,14 @@ class Machine:
             most_seconds=9,
             is_first_answer=is_first_answer,
         )
+
+    def sharing(self, index: int = 0) -> CardHold:
+        """A hold that takes its card beside others."""
+        hold = CardHold(
+            self.cards, [index], folder=self.folder, line=self.line, most_seconds=9, sharers=self.sharers
+        )
+        assert hold.share()
+        return hold
 
 
 @pytest.fixture
@@ -178,3 +187,60 @@ def test_no_order_of_attempts_stops_all(machine: Machine) -> None:
                 break
         assert not waiting, seed
         assert has_both == sum(len(hold.indexes) == 2 for hold in holds)
+
+
+def test_those_that_share_have_the_card_together_and_others_wait_for_all(machine: Machine) -> None:
+    first, second, alone, late = machine.sharing(), machine.sharing(), machine.hold(0), machine.sharing()
+    assert [each.touch() for each in (first, second, alone)] == ["open", "open", "wait"]
+    assert (first.is_shared, second.is_shared, first.is_last) == (True, True, False)
+    # Whoever comes later does not overtake the one that wants it alone.
+    assert late.touch() is Answer.WAIT
+    first.release()
+    assert alone.touch() is Answer.WAIT
+    assert second.is_last
+    second.release()
+    second.release()
+    assert [late.touch(), alone.touch(), late.touch()] == ["wait", "open", "wait"]
+    alone.release()
+    assert late.touch() is Answer.OPEN
+    late.release()
+    assert acquire_gpus(machine.folder, [0], 1) is not None
+
+
+def test_whoever_ends_sharing_has_the_card_alone_next(machine: Machine) -> None:
+    first, second = machine.sharing(), machine.sharing()
+    assert [first.touch(), second.touch()] == ["open", "open"]
+    first.end_sharing()
+    assert (first.is_shared, first.taken.is_set(), first.before) == (False, False, [])
+    assert first.touch() is Answer.WAIT
+    second.release()
+    assert first.touch() is Answer.OPEN
+    assert not first.is_shared
+    assert first.card_seconds > 0
+    assert machine.sharing().touch() is Answer.WAIT
+    first.release()
+
+
+def test_nobody_joins_on_a_card_that_is_to_be_checked(machine: Machine) -> None:
+    first, second = machine.sharing(), machine.sharing()
+    assert first.touch() is Answer.OPEN
+    machine.cards.due_cards = {0}
+    assert second.touch() is Answer.WAIT
+    first.release()
+    assert second.touch() is Answer.OPEN
+
+
+def test_without_the_setting_and_from_the_start_nothing_is_shared(machine: Machine) -> None:
+    assert not machine.hold(0).share()
+    locks = acquire_gpus(machine.folder, [0], 1)
+    hold = CardHold(
+        machine.cards,
+        [0],
+        folder=machine.folder,
+        line=machine.line,
+        most_seconds=9,
+        locks=locks,
+        sharers=machine.sharers,
+    )
+    assert not hold.share()
+    assert not hold.is_shared

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from judging_builders import CPU, check, claim, raises, result, script
+from judging_builders import CPU, CUDA, check, claim, raises, result, script
 
 from app.intake.claim.claims import CheckKind, Claim
+from app.judging.judgement import Verdict
 from app.judging.verdict.attempts_needed import ALWAYS, most_warm, next_attempts
+from app.judging.verdict.job import evidence_of, judge_job
 from app.targets.planning.plan import RepeatPlan
 from worker.contract import Result, Start
 
@@ -78,3 +80,39 @@ def test_a_warm_one_that_shows_something_else_is_made_up_for_by_cold_ones(seen: 
 def test_warm_ones_that_show_the_same_are_enough() -> None:
     results = [failed("a1"), failed("a2", Start.WARM), failed("a3", Start.WARM)]
     assert next_attempts(claim(FAILS), script("print(1)"), CPU, results, QUICK) == 0
+
+
+def beside_others(seen: Result) -> Result:
+    """The same attempt, started warm and with a card that others had too."""
+    observation = seen.observation.model_copy(update={"card_shared": True})
+    return seen.model_copy(update={"start": Start.WARM, "observation": observation})
+
+
+def test_what_shared_its_card_counts_only_if_one_alone_shows_the_same() -> None:
+    about, text = claim(FAILS), script("print(1)")
+    same = [failed("a1"), beside_others(failed("a2")), beside_others(failed("a3"))]
+    assert len(evidence_of(same)) == ALWAYS
+    assert next_attempts(about, text, CPU, same, QUICK) == 0
+    unlike = [failed("a1"), beside_others(result("fine\n", attempt="a2")), beside_others(failed("a3"))]
+    assert [each.attempt_id for each in evidence_of(unlike)] == ["a1", "a3"]
+    # One more, and none of them warm.
+    assert next_attempts(about, text, CPU, unlike, QUICK) == 1
+    assert warm_of(unlike) == 0
+    assert judge_job(about, text, CPU, unlike).verdict is Verdict.REPRODUCED
+
+
+def test_no_verdict_rests_on_shared_cards_alone() -> None:
+    about, text = claim(FAILS), script("print(1)")
+    for seen in (failed("a1"), result("fine\n", attempt="a1")):
+        shared = [beside_others(seen.model_copy(update={"attempt_id": f"a{at}"})) for at in range(6)]
+        assert evidence_of(shared) == []
+        assert judge_job(about, text, CPU, shared).verdict is Verdict.NO_RESULT
+
+
+def test_faults_and_memory_of_a_card_repeat_warm_on_a_card_only() -> None:
+    fault = claim(raises("RuntimeError", "CUDA error: device-side assert triggered"))
+    seen = [result(attempt="a1", raised=("RuntimeError", "CUDA error: device-side assert triggered"))]
+    text = script("import torch")
+    assert most_warm(fault, text, CUDA, seen, QUICK) > 0
+    assert most_warm(fault, text, CPU, seen, QUICK) == 0
+    assert most_warm(fault, script("import time"), CUDA, seen, QUICK) == 0

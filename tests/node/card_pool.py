@@ -6,16 +6,20 @@ import queue
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from emulated_cards import EmulatedCards
 
 from worker.attempt.execute import Executor
 from worker.attempt.identity import Identity
-from worker.contract import Attempt, CardUse, Device, Gpu, Outcome, Result, Started
+from worker.attempt.sandbox_job import SCRIPT_PATH
+from worker.contract import Attempt, CardUse, Device, Gpu, Outcome, Reason, Result, Start, Started
 from worker.environment import EnvironmentRecorder
 from worker.machine.settings import NodeSettings
+from worker.sandbox import Sandbox, SandboxJob
 from worker.slots.pool import SlotPool
 from worker.toolchains import ToolchainStore
+from worker.warm import WarmRun, WarmStarts
 
 # The device nodes that stand for card 0 and card 1.
 NODES = ("/dev/full", "/dev/zero")
@@ -24,6 +28,35 @@ NODES = ("/dev/full", "/dev/zero")
 def device_nodes(granted: list[Gpu]) -> tuple[str, ...]:
     """The device nodes of these cards."""
     return tuple(NODES[gpu.index] for gpu in granted)
+
+
+class NewProcesses(WarmStarts):
+    """Warm starts that are new processes in truth. All else is as with paused interpreters."""
+
+    def __init__(self) -> None:
+        """There is no pool, and no audit."""
+
+    @property
+    def latest(self) -> None:
+        return None
+
+    def why_cold(self, *_: object, **__: object) -> Reason | None:
+        return None
+
+    def run(self, job: SandboxJob, sandbox: Sandbox, **options: Any) -> WarmRun | Reason:
+        if b"COLD" in job.files[SCRIPT_PATH]:
+            return Reason(code="unavailable")
+        result = sandbox.run(job, cancelled=options["cancelled"], gate=options["gate"])
+        return WarmRun(result, "0")
+
+    def remember(self, *_: object) -> None:
+        """Nothing is prepared."""
+
+    def is_to_audit(self) -> bool:
+        return False
+
+    def audit_preview(self, *_: object, **__: object) -> None:
+        """There are no previews."""
 
 
 class Environments(EnvironmentRecorder):
@@ -51,15 +84,23 @@ class Pool:
         cards: EmulatedCards,
         places: int,
         wait: float,
+        sharing: bool = False,
     ) -> None:
         self.toolchain = toolchain
         self.cards = cards
         self.environments = Environments(folder, probe_seconds=1)
         self.results: queue.Queue[Result] = queue.Queue()
         settings = NodeSettings(
-            home=folder, locks=folder / "locks", slots=3, card_places=places, card_wait_seconds=wait
+            home=folder,
+            locks=folder / "locks",
+            slots=3,
+            card_places=places,
+            card_wait_seconds=wait,
+            card_sharing=sharing,
         )
-        executor = Executor(Identity("here", "x"), ToolchainStore(toolchains), self.environments)
+        executor = Executor(
+            Identity("here", "x"), ToolchainStore(toolchains), self.environments, warm=NewProcesses()
+        )
         self.pool = SlotPool(
             settings,
             executor,
@@ -75,7 +116,14 @@ class Pool:
         if isinstance(message, Result):
             self.results.put(message)
 
-    def give(self, script: str, card: CardUse = CardUse.AT_TOUCH, *, gpus: int = 1) -> threading.Event:
+    def give(
+        self,
+        script: str,
+        card: CardUse = CardUse.AT_TOUCH,
+        *,
+        gpus: int = 1,
+        start: Start = Start.COLD,
+    ) -> threading.Event:
         self._count += 1
         done = self.pool.submit(
             Attempt(
@@ -85,6 +133,7 @@ class Pool:
                 device=Device.CUDA,
                 gpus=gpus,
                 card=card,
+                start=start,
             )
         )
         assert done is not None

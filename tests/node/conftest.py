@@ -110,9 +110,14 @@ def make_pool(
     tmp_path.chmod(0o755)
     pools = []
 
-    def make(*, cards: EmulatedCards | None = None, places: int = 3, wait: float = 20.0) -> Pool:
+    def make(
+        *, cards: EmulatedCards | None = None, places: int = 3, wait: float = 20.0, sharing: bool = False
+    ) -> Pool:
         emulated = cards or EmulatedCards(tmp_path, "9.0")
-        pools.append(Pool(tmp_path, toolchains, toolchain, cards=emulated, places=places, wait=wait))
+        pool = Pool(
+            tmp_path, toolchains, toolchain, cards=emulated, places=places, wait=wait, sharing=sharing
+        )
+        pools.append(pool)
         return pools[-1]
 
     yield make

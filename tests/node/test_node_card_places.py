@@ -10,7 +10,7 @@ import time
 import pytest
 from card_pool import NODES, MakePool
 
-from worker.contract import CardState, CardUse, Outcome, Result
+from worker.contract import CardState, CardUse, Outcome, Result, Start
 
 pytestmark = [pytest.mark.timeout(60), pytest.mark.sandbox]
 CARD = NODES[0]
@@ -104,6 +104,18 @@ def test_an_unknown_environment_takes_the_card_first(make_pool: MakePool) -> Non
     assert waited(results["2"]) > 0.2
 
 
+def test_an_unknown_environment_keeps_the_card_from_nobody_longer_than_its_probe(make_pool: MakePool) -> None:
+    pool = make_pool()
+    pool.environments.is_known = False
+    # It imports for a while before it touches its card: the next one has the card meanwhile.
+    pool.give("import time\ntime.sleep(1)\n" + TOUCH)
+    time.sleep(0.4)
+    pool.give(TOUCH)
+    results = pool.take(2)
+    assert times(results["2"])[1] < times(results["1"])[0]
+    assert waited(results["2"]) < 0.4
+
+
 def test_one_place_is_as_ever(make_pool: MakePool) -> None:
     pool = make_pool(places=1)
     for _ in range(2):
@@ -112,3 +124,34 @@ def test_one_place_is_as_ever(make_pool: MakePool) -> None:
     first, second = sorted(times(each) for each in results.values())
     assert first[-1] < second[0]
     assert [each.observation.card_waited_seconds for each in results.values()] == [None, None]
+
+
+def test_warm_attempts_share_a_card_and_cold_ones_have_it_alone(make_pool: MakePool) -> None:
+    pool = make_pool(sharing=True)
+    script = TOUCH + "time.sleep(0.5)\nprint(time.time())"
+    for _ in range(2):
+        pool.give(script, start=Start.WARM)
+    pool.give(script)
+    # No interpreter is paused for this one, so it starts cold after all.
+    pool.give("# COLD\n" + script, start=Start.WARM)
+    results = pool.take(4)
+    spans = {name: (times(each)[1], times(each)[2]) for name, each in results.items()}
+    assert max(spans["1"][0], spans["2"][0]) < min(spans["1"][1], spans["2"][1])
+    for name in ("3", "4"):
+        begin, end = spans[name]
+        assert all(end <= other[0] or other[1] <= begin for key, other in spans.items() if key != name)
+    shared = {name: each.observation.card_shared for name, each in results.items()}
+    assert shared == {"1": True, "2": True, "3": False, "4": False}
+    for name, each in results.items():
+        # The driver lists the processes of others on a shared card.
+        assert each.start is (Start.WARM if name in "12" else Start.COLD)
+        assert each.observation.devices_opened == [CARD]
+
+
+def test_a_warm_attempt_with_its_card_from_the_start_finds_the_gate_open(make_pool: MakePool) -> None:
+    pool = make_pool(sharing=True)
+    pool.give(TOUCH, CardUse.FROM_START, start=Start.WARM)
+    (result,) = pool.take(1).values()
+    assert (result.start, result.observation.devices_opened) == (Start.WARM, [CARD])
+    assert (result.observation.card_waited_seconds, result.observation.card_shared) == (None, False)
+    assert len(result.observation.cards) == 1

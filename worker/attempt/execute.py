@@ -242,10 +242,14 @@ class Executor:
 
         Raises RefusedError, also if one of the target's settings is not in force in it, and CancelledError.
         """
-        if hold is not None and not self._environments.knows(job, toolchain=toolchain, granted=granted):
+
+        def is_known() -> bool:
+            return self._environments.knows(job, toolchain=toolchain, granted=granted)
+
+        if hold is not None and not is_known():
             # The probe uses the cards. Take them before the wait for another probe, whose attempt may have
             # cards and wait for nothing more.
-            _await_cards(hold, cancelled)
+            _await_cards(hold, cancelled, unless=is_known)
         try:
             environment = self._environments.record(job, sandbox, toolchain=toolchain, granted=granted)
             check_in_force(attempt.settings, environment)
@@ -253,6 +257,10 @@ class Executor:
             raise RefusedError(operator_reason("probe_failed", str(error))) from error
         except SettingError as error:
             raise RefusedError(error.reason) from error
+        finally:
+            if hold is not None:
+                # The imports of the attempt itself need no card.
+                hold.put_back()
         return {**attempt_variables.environment_fields(self._variables), **environment}
 
     def _run_cold(self, ready: _ReadyAttempt, *, reason: Reason | None = None) -> Result:
@@ -265,6 +273,14 @@ class Executor:
         return result if reason is None else result.model_copy(update={"start_reason": reason})
 
     def _run_warm(self, ready: _ReadyAttempt, warm: WarmStarts) -> Result:
+        """Run an attempt from a paused interpreter, or cold if that is not possible.
+
+        It may share its card. The driver then lists the processes of others on it too, so only its own
+        processes say where they computed.
+        """
+        alone, hold = ready, ready.hold
+        if hold is not None and hold.share():
+            ready = replace(ready, witness=None)
         with ready.watch_cards():
             run = warm.run(
                 ready.job,
@@ -273,11 +289,19 @@ class Executor:
                 cancelled=ready.cancelled,
                 gate=ready.make_gate(),
             )
+        is_shared = hold is not None and hold.is_shared
+        is_to_audit = not isinstance(run, Reason) and warm.is_to_audit()
+        if hold is not None and (isinstance(run, Reason) or is_to_audit):
+            # What follows starts cold, and has the card alone.
+            hold.end_sharing()
         if isinstance(run, Reason):
-            return self._run_cold(ready, reason=run)
+            return self._run_cold(alone, reason=run)
         result = self._read_warm(ready, run)
-        if warm.is_to_audit():
-            cold_result = self._run_cold(ready)
+        if is_shared:
+            shared = result.observation.model_copy(update={"card_shared": True})
+            result = result.model_copy(update={"observation": shared})
+        if is_to_audit:
+            cold_result = self._run_cold(alone)
             return warm.audit(result, cold_result, script=ready.attempt.script, toolchain=ready.toolchain)
         return result
 
@@ -345,10 +369,16 @@ class Executor:
         self._warm.remember(replace(job, files={}), toolchain)
 
 
-def _await_cards(hold: CardHold, cancelled: threading.Event) -> None:
-    """Wait until an attempt has its cards. Raises CancelledError, and RefusedError if it can't have them."""
+def _await_cards(hold: CardHold, cancelled: threading.Event, *, unless: Callable[[], bool]) -> None:
+    """Wait until an attempt has its cards, or needs them no longer.
+
+    Raises CancelledError, and RefusedError if it can't have them.
+    """
     began = time.monotonic()
     while (answer := hold.touch()) is Answer.WAIT and time.monotonic() - began < hold.most_seconds:
+        if unless():
+            hold.leave()
+            return
         if cancelled.wait(_TRY_SECONDS):
             hold.leave()
             raise CancelledError

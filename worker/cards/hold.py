@@ -1,11 +1,14 @@
-"""The cards of one attempt: assigned before it starts, and locked then or at its first touch of them."""
+"""The cards of one attempt: assigned before it starts, and locked then or at its first touch of them.
+
+Several attempts of one process may share a card, each with a context of its own.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
 from bisect import insort
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -49,11 +52,47 @@ class CardLine:
                 self._waiting[index] = [place for place in places if place[-1] is not member]
 
 
+class SharedCards:
+    """The cards that several attempts of this process have together, with one lock for all of them."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._locks: dict[int, HostLock] = {}
+        self._members: Counter[int] = Counter()
+
+    def join(self, index: int) -> bool:
+        """Have a card beside others. False if nobody shares it."""
+        with self._guard:
+            if index not in self._locks:
+                return False
+            self._members[index] += 1
+            return True
+
+    def begin(self, index: int, lock: HostLock) -> None:
+        """Share a card whose lock is ours."""
+        with self._guard:
+            self._locks[index] = lock
+            self._members[index] = 1
+
+    def leave(self, index: int) -> None:
+        """Have a card no longer. The last one gives its lock back."""
+        with self._guard:
+            self._members[index] -= 1
+            if self._members[index] == 0:
+                self._locks.pop(index).release()
+
+    def is_last(self, index: int) -> bool:
+        """True if one attempt alone has the card."""
+        with self._guard:
+            return self._members[index] == 1
+
+
 class CardHold:
     """The cards of one attempt, and their locks once it has them.
 
     `locks` are given if it has them from the start. Without them the attempt waits for its cards at most
-    `most_seconds`; with a first answer of its run it comes before repeats.
+    `most_seconds`; with a first answer of its run it comes before repeats. With `sharers` it may have its
+    card beside others that share it too.
     """
 
     def __init__(
@@ -66,6 +105,7 @@ class CardHold:
         most_seconds: float,
         locks: Mapping[int, HostLock] | None = None,
         is_first_answer: bool = False,
+        sharers: SharedCards | None = None,
     ) -> None:
         self._cards = cards
         self.indexes = list(indexes)
@@ -74,6 +114,9 @@ class CardHold:
         self._head_start_seconds = _HEAD_START_SECONDS if is_first_answer else 0.0
         self.most_seconds = most_seconds
         self.is_gated = locks is None
+        self._sharers = sharers if locks is None and len(self.indexes) == 1 else None
+        self._shares = False
+        self._is_member = False
         self._guard = threading.Lock()
         self._locks: list[HostLock] = [] if locks is None else list(locks.values())
         self._is_over = False
@@ -83,6 +126,8 @@ class CardHold:
         # Set once the attempt has its cards.
         self.taken = threading.Event()
         self._taken_at: float | None = None
+        # How long it had its cards before that.
+        self._had_seconds = 0.0
         # The states of the cards just before the attempt used them. Empty if it never did.
         self.before: list[CardReading] = []
         if not self.is_gated:
@@ -102,7 +147,41 @@ class CardHold:
     def card_seconds(self) -> float:
         """How long it has had its cards, for all of them together. 0 if it never took them."""
         taken_at = self._taken_at
-        return 0.0 if taken_at is None else (time.monotonic() - taken_at) * len(self.indexes)
+        now_seconds = 0.0 if taken_at is None else time.monotonic() - taken_at
+        return (self._had_seconds + now_seconds) * len(self.indexes)
+
+    @property
+    def is_shared(self) -> bool:
+        """True if the attempt has its card, and others may have it at the same time."""
+        return self._is_member and self.taken.is_set()
+
+    @property
+    def is_last(self) -> bool:
+        """True if nobody else has one of the cards now."""
+        return not self._is_member or self._sharers is None or self._sharers.is_last(self.indexes[0])
+
+    def share(self) -> bool:
+        """From now on, take the card beside others that share it too. False if no card is shared here."""
+        with self._guard:
+            self._shares = self._sharers is not None and not self.taken.is_set()
+            return self._shares
+
+    def end_sharing(self) -> None:
+        """Give a shared card back. The next touch takes it alone."""
+        if self._shares:
+            self.put_back()
+            self._shares = False
+
+    def put_back(self) -> None:
+        """Give the cards to others until the next touch. One that has them from the start keeps them."""
+        with self._guard:
+            if not self.is_gated or not self.taken.is_set():
+                return
+            self._had_seconds = self.card_seconds / len(self.indexes)
+            self._give_back()
+            self._taken_at = None
+            self.taken.clear()
+            self.before = []
 
     def read_before(self) -> str | None:
         """Read the states of the cards before the attempt. If one is gone, it goes out of use: says why."""
@@ -132,7 +211,7 @@ class CardHold:
                 return Answer.WAIT
             self._stop_waiting()
             if self.read_before() is not None:
-                self._release_locks()
+                self._give_back()
                 return Answer.NEVER
             self._set_taken()
             return Answer.OPEN
@@ -145,17 +224,40 @@ class CardHold:
     def release(self) -> None:
         """Give the cards back. They can't be taken any more."""
         with self._guard:
+            if self._is_over:
+                return
             self._is_over = True
             self._stop_waiting()
-            self._release_locks()
+            self._give_back()
 
-    def _release_locks(self) -> None:
+    def _give_back(self) -> None:
+        if self._is_member and self._sharers is not None:
+            self._is_member = False
+            self._sharers.leave(self.indexes[0])
         for lock in self._locks:
             lock.release()
         self._locks = []
 
     def _take(self) -> bool:
         """Lock the cards. False, and no lock, if one is locked or other programs compute on it."""
+        if self._shares and self._sharers is not None:
+            return self._take_beside_others(self._sharers)
+        return self._lock()
+
+    def _take_beside_others(self, sharers: SharedCards) -> bool:
+        """Have the card beside others that share it, or be the first of them.
+
+        Nobody joins while its check is due: it is checked once one attempt alone has it.
+        """
+        (index,) = self.indexes
+        if index not in self._cards.due() and sharers.join(index):
+            self._is_member = True
+        elif self._lock():
+            sharers.begin(index, self._locks.pop())
+            self._is_member = True
+        return self._is_member
+
+    def _lock(self) -> bool:
         locks = acquire_gpus(self._folder, self.indexes, len(self.indexes))
         if locks is None:
             return False

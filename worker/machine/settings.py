@@ -75,6 +75,11 @@ class NodeSettings(LogSettings):
         description="The longest time that a started attempt waits for its GPU; then it goes back, and has "
         "its GPU from the start the next time.",
     )
+    card_sharing: bool = Field(
+        default=False,
+        description="Let several attempts compute on a GPU at the same time if they start warm, each in a "
+        "context of its own. What they show counts only if an attempt alone shows the same.",
+    )
     slots: int = Field(
         default_factory=default_slots,
         ge=1,

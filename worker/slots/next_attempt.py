@@ -10,9 +10,9 @@ from pathlib import Path
 
 import structlog
 
-from worker.cards.hold import CardHold, CardLine
+from worker.cards.hold import CardHold, CardLine, SharedCards
 from worker.cards.watch import CardWatch
-from worker.contract import Attempt, AttemptKind, CardUse, Gpu
+from worker.contract import Attempt, AttemptKind, CardUse, Gpu, Start
 from worker.machine.locks import HostLock, acquire_gpus, wish_for_gpus
 from worker.sandbox import Sandbox
 
@@ -74,7 +74,8 @@ class Grants:
 
     With more than one of `card_places`, an attempt that asks for its card at its first touch starts without
     it, beside others of its kind. An attempt that has its cards from the start then starts only when no such
-    attempt is under way, since their imports would take its cores, and none starts while it runs.
+    attempt is under way, since their imports would take its cores, and none starts while it runs. With
+    `sharing`, those that start warm may have the card at the same time.
 
     Nobody overtakes an attempt that waits for cards on its way to one of them. Otherwise one that needs
     several would wait until nobody else wants a card.
@@ -88,6 +89,7 @@ class Grants:
         gives_back: bool,
         card_places: int = 1,
         card_wait_seconds: float = 300.0,
+        sharing: bool = False,
     ) -> None:
         self._cards = cards
         self._lock_folder = lock_folder
@@ -95,6 +97,7 @@ class Grants:
         self.card_places = card_places if cards.count else 1
         self._card_wait_seconds = card_wait_seconds
         self._line = CardLine()
+        self._sharers = SharedCards() if sharing else None
         # Guards the two counts below.
         self._lock = threading.Lock()
         # How many attempts are under way that get this card at their first touch.
@@ -182,6 +185,17 @@ class Grants:
         if grant.hold is not None and grant.hold.taken.is_set():
             self._cards.hold_back(grant.hold.indexes)
 
+    def goes_through_gate(self, grant: Grant) -> bool:
+        """True if a gate gives the attempt its cards, also if it has them already.
+
+        Paused interpreters are for attempts with a gate. One that has its card from the start finds it open.
+        """
+        hold = grant.hold
+        return hold is not None and (
+            hold.is_gated
+            or (self.card_places > 1 and grant.entry.attempt.start is Start.WARM and len(hold.indexes) == 1)
+        )
+
     def _is_at_touch(self, attempt: Attempt) -> bool:
         """True if the attempt starts without its card here."""
         return self.card_places > 1 and attempt.card is CardUse.AT_TOUCH and attempt.cards_needed == 1
@@ -232,6 +246,7 @@ class Grants:
             most_seconds=self._card_wait_seconds,
             locks=locks,
             is_first_answer=is_first_answer,
+            sharers=self._sharers,
         )
 
     def check_cards(self, sandbox: Sandbox, lock: HostLock, *, reclaim: Callable[[], object]) -> None:
@@ -262,6 +277,8 @@ class Grants:
         """
         hold = grant.hold
         if hold is None or not hold.taken.is_set():
+            return
+        if not hold.is_last:
             return
         for index in hold.indexes:
             if index in self._cards.due():

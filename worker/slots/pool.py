@@ -52,6 +52,7 @@ class SlotPool:
             gives_back=gives_back,
             card_places=settings.card_places,
             card_wait_seconds=settings.card_wait_seconds,
+            sharing=settings.card_sharing,
         )
         self._queue = WorkQueue(self._grants)
         self._runner = Runner(executor, self._queue, identity=identity, cards=cards, deliver=deliver)

@@ -126,7 +126,7 @@ class Runner:
             granted=hold.gpus,
             cancelled=grant.entry.cancelled,
             witness=self._cards.witness(hold.indexes),
-            hold=hold if hold.is_gated else None,
+            hold=hold if self._queue.goes_through_gate(grant) else None,
         )
         return self._add_cards(grant.entry.attempt, result, hold)
 

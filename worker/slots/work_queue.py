@@ -164,6 +164,10 @@ class WorkQueue:
         with self.changed:
             self.changed.notify_all()
 
+    def goes_through_gate(self, grant: Grant) -> bool:
+        """True if a gate gives the attempt its cards, also if it has them already."""
+        return self._grants.goes_through_gate(grant)
+
     def hold_back(self, grant: Grant) -> None:
         """Take the cards of an attempt that can't be stopped out of use."""
         self._grants.hold_back(grant)

@@ -13,13 +13,17 @@ from worker.contract import CardUse
 
 # Kinds of checks that are about time or memory, or about the state of a card after a fault.
 _ALONE = frozenset({CheckKind.SLOWER, CheckKind.HANG, CheckKind.OUT_OF_MEMORY, CheckKind.CRASH})
-# Words of a claim about a fault of a card, or about time or memory.
-_CLAIMED = re.compile(
-    r"cuda error|cuda runtime|\blaunch|\billegal|device-side|acceleratorerror|cublas|cudnn_status|\bnccl"
-    r"|timeout|timed out|out of memory|outofmemory|memory leak|\bslow|\bfast|\bspeed|latency|throughput"
-    r"|\bseconds\b|\bminutes\b|\bhang|\bhung\b|\bstuck\b|deadlock",
-    re.IGNORECASE,
+# Words of a claim about a fault or the memory of a card, and about time or the memory of a process.
+_OF_CARD = (
+    r"cuda error|cuda runtime|\blaunch|\billegal|device-side|acceleratorerror|cublas|cudnn_status"
+    r"|out of memory|outofmemory"
 )
+_OF_PROCESS = (
+    r"\bnccl|timeout|timed out|memory leak|\bslow|\bfast|\bspeed|latency|throughput"
+    r"|\bseconds\b|\bminutes\b|\bhang|\bhung\b|\bstuck\b|deadlock"
+)
+_CLAIMED = re.compile(f"{_OF_CARD}|{_OF_PROCESS}", re.IGNORECASE)
+_CLAIMED_OF_PROCESS = re.compile(_OF_PROCESS, re.IGNORECASE)
 # Words of a script that measures time or memory, sets itself limits of time, or looks at its own process.
 _WRITTEN = re.compile(
     r"import time|from time|perf_counter|monotonic|process_time|thread_time|time\.time|timeit|timer"
@@ -40,6 +44,25 @@ def card_use(claim: Claim, script: str) -> CardUse:
     if any(_CLAIMED.search(each.text) for each in claims) or _WRITTEN.search(script):
         return CardUse.FROM_START
     return CardUse.AT_TOUCH
+
+
+def is_about_the_process(claim: Claim, script: str, *, on_card: bool) -> bool:
+    """Whether a start from a paused interpreter could change what a script with this claim shows.
+
+    That is so for time, for a crash, and for memory. The memory and the faults of a card are the same in it:
+    a paused interpreter has touched no card.
+    """
+    if not on_card:
+        return card_use(claim, script) is CardUse.FROM_START
+    if _WRITTEN.search(script):
+        return True
+    claims = (claim, *claim.further)
+    texts = [each.text for each in claims]
+    for check in (check for each in claims for check in each.checks):
+        if check.kind in _ALONE - {CheckKind.OUT_OF_MEMORY}:
+            return True
+        texts += [check.text, check.message or "", check.exception_type or ""]
+    return any(_CLAIMED_OF_PROCESS.search(text) for text in texts)
 
 
 def _is_about_a_limit(check: Check) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from app.intake.claim.claims import CheckKind, Claim, Role
 from app.intake.code.hash_order import depends_on_hashes
-from app.intake.needs.card_use import card_use
+from app.intake.needs.card_use import is_about_the_process
 from app.intake.reading import Script
 from app.judging.cause.cures import needed_for_cure, varies
 from app.judging.check.reach import NOTHING_SHOWN, TOO_FEW_ATTEMPTS
@@ -24,9 +24,10 @@ from app.judging.verdict.frequency import (
 from app.judging.verdict.job import LEAST_FOR_NEVER, evidence_of, judge_job, judge_observed
 from app.judging.verdict.passage import needs_another_check, passages_in, points_to_pass
 from app.judging.verdict.rates import attempts_to_exclude
+from app.judging.verdict.sameness import unlike_cold
 from app.targets.planning.plan import RepeatPlan
 from app.targets.target import Target
-from worker.contract import AttemptKind, CardUse, Result, Start
+from worker.contract import AttemptKind, Result, Start
 
 RULE = StoppingRule()
 # Attempts with the same result before "always" and, where chance plays a part, before "always" and "never".
@@ -117,7 +118,7 @@ def _next_of_one(
         required = min(required, LEAST_FOR_NEVER)
     if required == LEAST_FOR_SOMETIMES:
         required = min(required, _in_time(results, plan))
-    return max(0, required - have + _unlike_cold(results))
+    return max(0, required - have + unlike_cold(evidence_of(results)))
 
 
 def _needed_for_cause(
@@ -154,39 +155,25 @@ def most_warm(
     verdict = judge_job(claim, script, target, cold).verdict
     if verdict is Verdict.FLAKY:
         return max(0, _needed_for_rate(results, plan) - max(MIXED_COLD, plan.at_most))
-    if verdict not in _REPEATED_WARM or _is_to_repeat_cold(claim, script) or _unlike_cold(results):
+    if verdict not in _REPEATED_WARM or _is_to_repeat_cold(claim, script, target) or _is_one_unlike(results):
         return 0
     return most_attempts(claim, script, plan) - 1
 
 
-def _is_to_repeat_cold(claim: Claim, script: Script) -> bool:
-    """Whether repeats may differ by chance, or the claim is about time, memory or a fault of a card."""
+def _is_one_unlike(results: Sequence[Result]) -> bool:
+    """Whether a warm attempt shows something else than the cold ones, also one that shared its card."""
+    repeats = [
+        result for result in results if result.outcome.is_evidence and result.kind is AttemptKind.REPEAT
+    ]
+    return unlike_cold(repeats) > 0
+
+
+def _is_to_repeat_cold(claim: Claim, script: Script, target: Target) -> bool:
+    """Whether repeats may differ by chance, or claim or script are about time, a crash or host memory."""
     if may_vary(claim, script) or has_own_repeats(claim, script):
         return True
     varies = any(check.kind is CheckKind.VARIES for check in claim.checks)
-    return varies or card_use(claim, script.script) is CardUse.FROM_START
-
-
-def _unlike_cold(results: Sequence[Result]) -> int:
-    """The number of warm attempts that show something else than the cold ones, which agree.
-
-    0 if the cold ones do not agree: then a difference says nothing about warm starts.
-    """
-    evidence = evidence_of(results)
-    cold = {_visible_facts(result) for result in evidence if result.start is Start.COLD}
-    if len(cold) != 1:
-        return 0
-    return sum(_visible_facts(result) not in cold for result in evidence)
-
-
-def _visible_facts(result: Result) -> tuple[object, ...]:
-    """The visible end of an attempt.
-
-    Its standard error is left out, since warnings of torch have a time in them.
-    """
-    seen = result.observation
-    failure = None if seen.exception is None else (seen.exception.type, seen.exception.message)
-    return result.outcome, seen.exit_status, seen.signal, failure, seen.stdout_digest or seen.stdout
+    return varies or is_about_the_process(claim, script.script, on_card=target.cards_needed > 0)
 
 
 def needs_passage(

@@ -40,6 +40,7 @@ from app.judging.verdict.passage import (
     without_loose,
 )
 from app.judging.verdict.rates import rate_interval, rate_upper_bound
+from app.judging.verdict.sameness import shown_alone
 from app.judging.verdict.variation import judge_repeats
 from app.targets.planning.plan import RepeatPlan
 from app.targets.target import Target
@@ -67,11 +68,14 @@ class Step:
 
 
 def evidence_of(results: Sequence[Result]) -> list[Result]:
-    """The repeats that are evidence, ordered by id, so the order of arrival does not matter."""
+    """The repeats that are evidence, ordered by id, so the order of arrival does not matter.
+
+    One that may have had its card beside others counts only if one without such neighbours shows the same.
+    """
     evidence = [
         result for result in results if result.outcome.is_evidence and result.kind is AttemptKind.REPEAT
     ]
-    return sorted(evidence, key=lambda result: result.attempt_id)
+    return sorted(shown_alone(evidence), key=lambda result: result.attempt_id)
 
 
 def judge_job(

@@ -16,7 +16,7 @@ from worker.contract import Observation, Reason, Result
 _DIGESTS = ("stdout_bytes", "stderr_bytes", "stdout_digest", "stderr_digest")
 _MEASURED = (
     *("exit_status", "wall_seconds", "cpu_seconds", "peak_memory_bytes"),
-    *("cards", "devices_opened", "card_waited_seconds", "card_seconds"),
+    *("cards", "devices_opened", "card_waited_seconds", "card_seconds", "card_shared"),
 )
 
 
