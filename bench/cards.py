@@ -233,8 +233,12 @@ def measure_service(arguments: argparse.Namespace, keep_part: Callable[[dict[str
     keep_part(result)
 
 
-def measure_attempts(rounds: int) -> dict[str, Any]:
-    """Attempts a minute of one usual script, in turns."""
+def measure_attempts(rounds: int, keep_part: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    """Attempts a minute of one usual script, in turns. What is measured is kept after each of them."""
+
+    def ways_of(bench: Bench) -> dict[str, Any]:
+        return {name: way.as_json() for name, way in bench.measured.items() if not name.startswith("import")}
+
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         bench = Bench(Path(folder), stand_in=not find_gpus())
@@ -250,9 +254,10 @@ def measure_attempts(rounds: int) -> dict[str, Any]:
         for number in range(rounds):
             for step in steps if number % 2 == 0 else reversed(steps):
                 step()
+                keep_part({"ways": ways_of(bench)})
         for gated in (False, True, True, False, False, True, True, False):
             bench.import_alone(gated=gated)
-    ways = {name: way.as_json() for name, way in bench.measured.items() if not name.startswith("import")}
+    ways = ways_of(bench)
     rates = {name: way["attempts_a_minute"] for name, way in ways.items()}
     imports = {
         name: [round(seconds, 4) for _, seconds in way.runs]
@@ -302,7 +307,7 @@ def main() -> None:
     if "service" in arguments.part:
         measure_service(arguments, partial(keep_part, "service"))
     if "attempts" in arguments.part:
-        keep_part("attempts", measure_attempts(arguments.rounds))
+        keep_part("attempts", measure_attempts(arguments.rounds, partial(keep_part, "attempts")))
 
 
 if __name__ == "__main__":

@@ -128,9 +128,14 @@ def test_one_place_is_as_ever(make_pool: MakePool) -> None:
 
 def test_warm_attempts_share_a_card_and_cold_ones_have_it_alone(make_pool: MakePool) -> None:
     pool = make_pool(sharing=True)
-    script = TOUCH + "time.sleep(0.5)\nprint(time.time())"
+    script = TOUCH + "time.sleep({})\nprint(time.time())"
     for _ in range(2):
-        pool.give(script, start=Start.WARM)
+        pool.give(script.format(1.5), start=Start.WARM)
+    deadline = time.monotonic() + 30
+    while pool.cards.reads < 2 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    # Both have the card, so those that come now wait for both.
+    script = script.format(0.2)
     pool.give(script)
     # No interpreter is paused for this one, so it starts cold after all.
     pool.give("# COLD\n" + script, start=Start.WARM)

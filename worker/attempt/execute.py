@@ -292,7 +292,7 @@ class Executor:
         is_shared = hold is not None and hold.is_shared
         is_to_audit = not isinstance(run, Reason) and warm.is_to_audit()
         if hold is not None and (isinstance(run, Reason) or is_to_audit):
-            # What follows starts cold, and has the card alone.
+            # A cold start follows, which has the card alone.
             hold.end_sharing()
         if isinstance(run, Reason):
             return self._run_cold(alone, reason=run)

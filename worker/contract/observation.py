@@ -153,8 +153,8 @@ class Observation(Message):
     # How long the attempt had its cards, from its touch or its start until its sandbox was gone, for all of
     # them together. 0: it never touched them. None: it had none, or an older node ran it.
     card_seconds: Seconds | None = None
-    # Whether other attempts may have computed on its card at the same time. What it shows counts only if an
-    # attempt that had its card alone shows the same.
+    # Whether other attempts may have computed on its card at the same time. Then it counts only if an attempt
+    # that had its card alone shows the same.
     card_shared: bool = False
     # The numeric flags at the end of the script, and those of them that the script changed.
     flags: Facts = Field(default_factory=dict)

@@ -78,7 +78,7 @@ class NodeSettings(LogSettings):
     card_sharing: bool = Field(
         default=False,
         description="Let several attempts compute on a GPU at the same time if they start warm, each in a "
-        "context of its own. What they show counts only if an attempt alone shows the same.",
+        "context of its own. They count only if an attempt alone shows the same.",
     )
     slots: int = Field(
         default_factory=default_slots,

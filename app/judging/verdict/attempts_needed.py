@@ -24,7 +24,7 @@ from app.judging.verdict.frequency import (
 from app.judging.verdict.job import LEAST_FOR_NEVER, evidence_of, judge_job, judge_observed
 from app.judging.verdict.passage import needs_another_check, passages_in, points_to_pass
 from app.judging.verdict.rates import attempts_to_exclude
-from app.judging.verdict.sameness import unlike_cold
+from app.judging.verdict.variation import unlike_cold
 from app.targets.planning.plan import RepeatPlan
 from app.targets.target import Target
 from worker.contract import AttemptKind, Result, Start

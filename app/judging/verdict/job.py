@@ -40,8 +40,7 @@ from app.judging.verdict.passage import (
     without_loose,
 )
 from app.judging.verdict.rates import rate_interval, rate_upper_bound
-from app.judging.verdict.sameness import shown_alone
-from app.judging.verdict.variation import judge_repeats
+from app.judging.verdict.variation import alone_or_confirmed, judge_repeats
 from app.targets.planning.plan import RepeatPlan
 from app.targets.target import Target
 from worker.contract import AttemptKind, Outcome, Reason, Result, Start
@@ -75,7 +74,7 @@ def evidence_of(results: Sequence[Result]) -> list[Result]:
     evidence = [
         result for result in results if result.outcome.is_evidence and result.kind is AttemptKind.REPEAT
     ]
-    return sorted(shown_alone(evidence), key=lambda result: result.attempt_id)
+    return sorted(alone_or_confirmed(evidence), key=lambda result: result.attempt_id)
 
 
 def judge_job(

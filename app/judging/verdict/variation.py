@@ -1,4 +1,4 @@
-"""Claims that repeats differ, judged over the repeats of a job."""
+"""Differences between the repeats of a job, and claims that there are some."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from app.judging.check.reach import ENDED_EARLIER, NOTHING_SHOWN, TOO_FEW_ATTEMP
 from app.judging.judgement import CheckResult, Finding
 from app.judging.output.printed_lines import fingerprint
 from app.targets.target import Target
-from worker.contract import Outcome, Reason, Result
+from worker.contract import Outcome, Reason, Result, Start
 
 # A script that starts processes: whose line comes first is the scheduler's choice, and no result.
 _PROCESSES = re.compile(
@@ -93,3 +93,35 @@ def _why_unknown(
     if not any(result.observation.stdout.strip() for result in reached):
         return NOTHING_SHOWN
     return TOO_FEW_ATTEMPTS if len(reached) < 2 else None
+
+
+def visible_facts(result: Result) -> tuple[object, ...]:
+    """The visible end of an attempt.
+
+    Its standard error is left out, since warnings of torch have a time in them.
+    """
+    seen = result.observation
+    failure = None if seen.exception is None else (seen.exception.type, seen.exception.message)
+    return result.outcome, seen.exit_status, seen.signal, failure, seen.stdout_digest or seen.stdout
+
+
+def alone_or_confirmed(evidence: Sequence[Result]) -> list[Result]:
+    """The attempts without those that shared their card and that no attempt on a card alone confirms."""
+    shared = [result for result in evidence if result.observation.card_shared]
+    if not shared:
+        return list(evidence)
+    alone = {visible_facts(result) for result in evidence if not result.observation.card_shared}
+    return [
+        result for result in evidence if not result.observation.card_shared or visible_facts(result) in alone
+    ]
+
+
+def unlike_cold(evidence: Sequence[Result]) -> int:
+    """The number of warm attempts that show something else than the cold ones, which agree.
+
+    0 if the cold ones do not agree: then a difference says nothing about warm starts.
+    """
+    cold = {visible_facts(result) for result in evidence if result.start is Start.COLD}
+    if len(cold) != 1:
+        return 0
+    return sum(visible_facts(result) not in cold for result in evidence)
