@@ -87,7 +87,6 @@ def _version(point: Point) -> str:
 
 def _choice(point: Point, numbers: Mapping[str, int]) -> Choice:
     parts = (
-        _version(point),
         label_without_toolchain(point.target),
         point.hardware,
         f"script {numbers.get(point.script, '?')}" if len(numbers) > 1 else "",
@@ -95,7 +94,9 @@ def _choice(point: Point, numbers: Mapping[str, int]) -> Choice:
     )
     verdict = look(point.verdict).name if point.verdict is not None else "not judged"
     place = ", ".join(one_line(part, 40) for part in parts if part)
-    return Choice(attempt=point.attempt or "", words=f"{place}: {verdict}, {point.at:%-d %b %Y}")
+    return Choice(
+        attempt=point.attempt or "", words=f"{_version(point)}: {verdict}, {place}, {point.at:%-d %b %Y}"
+    )
 
 
 def _pair(points: Sequence[Point]) -> tuple[str, str]:
