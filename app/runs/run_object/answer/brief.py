@@ -73,7 +73,7 @@ _CAVEATS: Mapping[Verdict, str] = {
     Verdict.FLAKY: "It does not happen every time: a single run without it proves nothing.",
     Verdict.DIFFERENT: "Something else happens than what is claimed. This is no `not_reproduced`.",
     Verdict.NOT_REPRODUCED: "It was not seen on the targets that were tried; others were not tried.",
-    Verdict.CANNOT_SHOW: "It could not be tried here. This is no `not_reproduced`.",
+    Verdict.CANNOT_SHOW: "It could not be shown here. This is no `not_reproduced`.",
     Verdict.OBSERVED: "Nothing is claimed that can be checked. This is no `not_reproduced`.",
     Verdict.NO_RESULT: "It failed on our side. This says nothing about the report.",
 }
