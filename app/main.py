@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
@@ -38,7 +38,7 @@ from app.http.meters import Meters
 from app.http.one_at_a_time import OneAtATime
 from app.http.query import refuse_unknown_query, refuse_unknown_query_of_forms
 from app.http.quotas import Quotas
-from app.http.request_log import RequestLog, Templates
+from app.http.request_log import RequestLog, Template, Templates
 from app.http.state import WebState
 from app.mcp.door import PATH as MCP_PATH
 from app.mcp.door import McpDoor
@@ -85,13 +85,24 @@ def _routes() -> tuple[BaseRoute, ...]:
     return tuple(everything.routes)
 
 
-def _templates(application: FastAPI) -> Templates:
-    routes = [
+@cache
+def _templates_of_routes() -> tuple[Template, ...]:
+    """The templates of the routes that all applications share: finding them takes 10 ms."""
+    return _templates_in(_routes())
+
+
+def _templates_in(routes: Sequence[BaseRoute]) -> tuple[Template, ...]:
+    return tuple(
         (route.path_regex, str(route.path), frozenset(route.methods or ()))
-        for route in iter_route_contexts(application.routes)
+        for route in iter_route_contexts(routes)
         if getattr(route, "path_regex", None) is not None
-    ]
-    return Templates(routes)
+    )
+
+
+def _templates(application: FastAPI) -> Templates:
+    # The shared routes come first.
+    own = application.routes[len(_routes()) :]
+    return Templates([*_templates_of_routes(), *_templates_in(own)])
 
 
 def _lifespan(

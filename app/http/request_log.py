@@ -32,10 +32,14 @@ CLIENT_LEFT = 499
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
+# The pattern of a route, its template and its methods.
+Template = tuple[re.Pattern[str], str, frozenset[str]]
+
+
 class Templates:
     """Finds the template of a path, such as `/runs/{run_id}`."""
 
-    def __init__(self, routes: Sequence[tuple[re.Pattern[str], str, frozenset[str]]]) -> None:
+    def __init__(self, routes: Sequence[Template]) -> None:
         self._routes = routes
 
     def find(self, path: str, method: str) -> str:

@@ -79,17 +79,23 @@ INCOMPLETE = (typer._click.exceptions.MissingParameter, typer._click.exceptions.
 
 
 @cache
-def options_of_node(words: tuple[str, ...]) -> set[str]:
-    """The options of a command that `samehere` passes on to the node's own program."""
-    inner = words[:2] if words[0] == "toolchain" else words[:1]
+def help_of(module: str, *words: str) -> str:
+    """The help of a program or of one of its commands. Each is started once for all pages."""
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "worker", *inner, "--help"],
+        [sys.executable, "-P", "-m", module, *words, "--help"],
         capture_output=True,
         text=True,
         timeout=60,
-        check=True,
+        check=False,
     )
-    return set(re.findall(r"--[a-z-]+", done.stdout))
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def options_of_node(words: tuple[str, ...]) -> set[str]:
+    """The options of a command that `samehere` passes on to the node's own program."""
+    inner = words[:2] if words[0] == "toolchain" else words[:1]
+    return set(re.findall(r"--[a-z-]+", help_of("worker", *inner)))
 
 
 def check(words: list[str]) -> None:
@@ -125,14 +131,7 @@ def test_every_command_of_a_page_is_taken(path: Path) -> None:
             except (UsageError, KeyError) as error:
                 pytest.fail(f"{path.name}: {shlex.join(words)}: {error}")
         else:
-            done = subprocess.run(
-                [sys.executable, "-P", "-m", words[2], "--help"],
-                capture_output=True,
-                text=True,
-                timeout=60,
-                check=False,
-            )
-            assert done.returncode == 0, done.stderr
+            help_of(words[2])
 
 
 def test_a_command_that_does_not_exist_is_seen() -> None:

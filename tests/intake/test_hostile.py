@@ -24,6 +24,9 @@ BAITS = [
     "gives: \n", "prints `a\n", "device='cuda ", "tensor(", "not deterministic ", "In [1]: x\n",
     "$ python a\n", "cc @a\n", "…", "é", "\\", "{", "'", "a b c d e f g = ", "Claim: \n", "#include <a>\n",
 ]  # fmt: skip
+GROWING = [
+    "x\n", "a", "Error ", "cpu 1\ngpu 2\n", "> ", "different ", ">>> x\n", "[a]: b\n", '"a" expected ',
+]  # fmt: skip
 # Processor time, since others may use the machine. The worst takes about two seconds. Quadratic work of the
 # kind that once stopped the web takes eight for so much text.
 SECONDS = 5.0
@@ -43,7 +46,9 @@ def outcome(text: str, form: str) -> Reading | str:
 @pytest.mark.parametrize("bait", BAITS, ids=ascii)
 def test_reading_ends_soon(bait: str) -> None:
     started = time.process_time()
-    for form, size in (("report", 60_000), ("script", 18_000), ("auto", 18_000)):
+    # The growth of these as a report is tested below, with more text.
+    reports = () if bait in GROWING else (("report", 60_000),)
+    for form, size in (*reports, ("script", 18_000), ("auto", 18_000)):
         outcome(bait * (size // len(bait.encode())) + "\n" + SCRIPT, form)
     read_claim(bait * (120_000 // len(bait)))
     assert time.process_time() - started < SECONDS
@@ -60,25 +65,23 @@ def test_a_long_blank_line_is_read_soon(before: str, blank: str) -> None:
     assert time.process_time() - started < SECONDS
 
 
-@pytest.mark.parametrize(
-    "bait",
-    ["x\n", "a", "Error ", "cpu 1\ngpu 2\n", "> ", "different ", ">>> x\n", "[a]: b\n", '"a" expected '],
-    ids=ascii,
-)
+@pytest.mark.parametrize("bait", GROWING, ids=ascii)
 def test_time_grows_no_faster_than_the_text(bait: str) -> None:
-    """Four times the text takes about four times as long. Times too short to measure are no evidence."""
+    """Four times the text takes about four times as long. Times too short to measure are no evidence.
+
+    Only a time that looks wrong is measured again: the best of three counts.
+    """
 
     def seconds(size: int) -> float:
         text = bait * (size // len(bait)) + "\n" + SCRIPT
-        best = 9e9
-        for _ in range(2):
-            started = time.process_time()
-            outcome(text, "report")
-            read_claim(text)
-            best = min(best, time.process_time() - started)
-        return best
+        started = time.process_time()
+        outcome(text, "report")
+        read_claim(text)
+        return time.process_time() - started
 
-    assert seconds(80_000) < 10 * seconds(20_000) + 0.2
+    short = min(seconds(20_000), seconds(20_000))
+    most = min(10 * short + 0.2, SECONDS * 80_000 / 60_000)
+    assert any(seconds(80_000) < most for _ in range(3))
 
 
 PIECES = st.sampled_from([

@@ -126,15 +126,6 @@ def test_what_reads_strangers_text_is_not_root(own_service: Service) -> None:
         assert {uids.real, uids.effective, uids.saved} == {SERVICE_UID}, words
 
 
-def test_kill_9_of_the_supervisor_leaves_nothing(home: Path) -> None:
-    service = start_service(home)
-    service.process.kill()
-    service.process.wait()
-    assert eventually(lambda: processes(home) == {}, seconds=60), processes(home)
-    again = start_service(home, "--no-node")
-    assert stop_service(again) == 0
-
-
 @pytest.mark.parametrize(
     "words", ["app.serve.web", "app.tasks worker", "app.tasks beat", "bin/postgres", "valkey-server"]
 )

@@ -98,8 +98,13 @@ def _cures(test: JudgedCell, cell: JudgedCell, *, most_chance: float) -> bool:
 
 def is_plain_cell(plain: Target, test: Target) -> bool:
     """Whether the first target is the second one without a setting that may remove a variation."""
-    settings = {name: value for name, value in test.settings.items() if name not in CURES}
+    settings = settings_without_cures(test)
     return settings != test.settings and plain == test.model_copy(update={"settings": settings})
+
+
+def settings_without_cures(test: Target) -> dict[str, str]:
+    """The settings of the plain cell of a test."""
+    return {name: value for name, value in test.settings.items() if name not in CURES}
 
 
 def needed_for_cure(plain: Sequence[Result], fixed: Sequence[Result], *, most: int) -> int:

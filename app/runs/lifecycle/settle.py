@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from app.clock import now
 from app.ids import new_id
 from app.intake.reading import Reading
-from app.judging.cause.cures import CURES, is_plain_cell
+from app.judging.cause.cures import CURES, is_plain_cell, settings_without_cures
 from app.judging.verdict.passage import MOST_CHECKS, lost_passage
 from app.judging.versions import JUDGING_RULES
 from app.runs.estimates.attempt_budget import attempts_required
@@ -134,9 +134,8 @@ def _plain_results(session: Session, job: JobRow) -> list[Result] | None:
     target = target_of(job)
     if not CURES.intersection(target.settings):
         return None
-    for other in queries.jobs_of_run(session, job.run_id):
-        is_plain = other.script_digest == job.script_digest and is_plain_cell(target_of(other), target)
-        if is_plain and other.state not in OPEN_STATES:
+    for other in queries.ended_cells(session, job, settings_without_cures(target)):
+        if is_plain_cell(target_of(other), target):
             attempts = [row for row in queries.attempts_of_job(session, other.id) if row.counted]
             return list(results_by_attempt(session, attempts).values())
     return None
@@ -145,13 +144,11 @@ def _plain_results(session: Session, job: JobRow) -> list[Result] | None:
 def _tests_of(session: Session, job: JobRow) -> list[JobRow]:
     """The open cells that test this one for a cause. It has ended, so they may need fewer attempts."""
     target = target_of(job)
-    return [
-        other
-        for other in queries.jobs_of_run(session, job.run_id, lock=True)
-        if other.state in OPEN_STATES
-        and other.script_digest == job.script_digest
-        and is_plain_cell(target, target_of(other))
-    ]
+    # A cell that fixes a source itself is the plain one of none.
+    if CURES.intersection(target.settings):
+        return []
+    tests = queries.open_cells(session, job, names=CURES)
+    return [test for test in tests if is_plain_cell(target, target_of(test))]
 
 
 def decide(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Row, func, literal, select, text, tuple_
+from sqlalchemy import Row, Select, func, literal, select, text, tuple_
+from sqlalchemy.dialects.postgresql import JSONB, array
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.elements import KeyedColumnElement
 
@@ -61,6 +62,32 @@ def jobs_of_run(session: Session, run_id: str, *, lock: bool = False) -> Sequenc
     return session.scalars(
         query.with_for_update() if lock else query, execution_options={"populate_existing": lock}
     ).all()
+
+
+def ended_cells(session: Session, job: JobRow, settings: Mapping[str, str]) -> Sequence[JobRow]:
+    """The ended jobs of a job's run and script that have exactly these settings, in the order of the plan."""
+    return session.scalars(
+        _beside(job).where(
+            JobRow.state.not_in(OPEN_STATES), JobRow.target["settings"] == literal(dict(settings), JSONB)
+        )
+    ).all()
+
+
+def open_cells(session: Session, job: JobRow, *, names: Iterable[str]) -> Sequence[JobRow]:
+    """The open jobs of a job's run and script with one of these settings. Locks them, and reads them again.
+
+    Their run must be locked before.
+    """
+    has_one = JobRow.target["settings"].has_any(array(sorted(names)))
+    return session.scalars(
+        _beside(job).where(JobRow.state.in_(OPEN_STATES), has_one).with_for_update(),
+        execution_options={"populate_existing": True},
+    ).all()
+
+
+def _beside(job: JobRow) -> Select[JobRow]:
+    of_script = (JobRow.run_id == job.run_id, JobRow.script_digest == job.script_digest)
+    return select(JobRow).where(*of_script).order_by(JobRow.position)
 
 
 def contributed_toolchains(session: Session, run_ids: Iterable[str]) -> Sequence[Row[str, str]]:
