@@ -59,7 +59,7 @@ class BundledReport(_Part):
         default_factory=list
     )
     environment: Annotated[
-        dict[str, str], Field(max_length=MOST_CORRECTIONS, exclude_if=lambda fields: not fields)
+        dict[Name, Text], Field(max_length=MOST_CORRECTIONS, exclude_if=lambda fields: not fields)
     ] = Field(default_factory=dict)
 
 
