@@ -16,6 +16,7 @@ from emulated_driver import GIB, DrivenCards, EmulatedDriver
 
 from worker.cards import nvml, watch
 from worker.contract import Attempt, CardState, CardUse, Device, Outcome, Result
+from worker.machine.locks import acquire_gpus
 from worker.sandbox import Sandbox
 from worker.sandbox.process import gate
 
@@ -275,3 +276,31 @@ def test_a_card_that_is_divided(tmp_path: Path, driver: EmulatedDriver) -> None:
     assert cards.usable() == [1]
     driver.cards[0].is_divided = False
     assert cards.take(0)
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize(("places", "use"), [(1, CardUse.FROM_START), (3, CardUse.AT_TOUCH)])
+def test_a_card_is_overwritten_before_anybody_else_has_it(
+    make_pool: MakePool, tmp_path: Path, places: int, use: CardUse
+) -> None:
+    class Cleaned(EmulatedCards):
+        def __init__(self, folder: Path) -> None:
+            super().__init__(folder, "9.0")
+            self.times: list[float] = []
+
+        def clean(self, indexes: Any, sandbox: object) -> None:
+            assert isinstance(sandbox, Sandbox)
+            assert acquire_gpus(tmp_path / "locks", list(indexes), 1) is None
+            self.times.append(time.time())
+            time.sleep(0.2)
+            self.times.append(time.time())
+
+    cards = Cleaned(tmp_path)
+    pool = make_pool(cards=cards, places=places)
+    source = touch().replace("time.sleep(0.6)", "print(time.time())")
+    for _ in range(2):
+        pool.give(source, use)
+    opened = sorted(float(each.observation.stdout.split()[0]) for each in pool.take(2).values())
+    until(lambda: len(cards.times) == 4)
+    assert opened[0] < cards.times[0]
+    assert cards.times[1] < opened[1] < cards.times[2]

@@ -17,6 +17,7 @@ import structlog
 from pydantic import ValidationError
 
 from worker.cards import nvml
+from worker.cards.asking import ask_card
 from worker.cards.health import (
     Answer,
     KnownAnswers,
@@ -25,21 +26,18 @@ from worker.cards.health import (
     faults,
     is_shaken,
     memory_left,
-    read_answer,
 )
+from worker.cards.overwriting import overwrite
 from worker.cards.records import PassRecord, boot_id, read_answers
 from worker.cards.witness import Witness
-from worker.contract import GIB, CardReading, CardState, Gpu, Limits
+from worker.contract import CardReading, CardState, Gpu
 from worker.contract.names import is_capability
-from worker.harness import HARNESS_CONFIG_PATH, known_answer_source
 from worker.machine.settings import NodeSettings
-from worker.sandbox import Ending, Sandbox, SandboxJob
+from worker.sandbox import Sandbox
 from worker.toolchains import Toolchain, ToolchainStore
 from worker.toolchains.default_choice import choose_for_cards
 
-_PROGRAM_PATH = "/run/samehere/known_answer.py"
 _SHIPPED = Path(__file__).with_name("known_answers.json")
-_MEMORY_BYTES = 8 * GIB
 _LOOK_AGAIN_SECONDS = 5.0
 # The driver may need so long until the memory of a process that has ended is free.
 _GIVE_BACK_SECONDS, _LOOK_AT_MEMORY_SECONDS = 5.0, 0.25
@@ -61,13 +59,16 @@ class _Card:
     checked_at: float = float("-inf")
     # The reading before an attempt whose memory was not given back.
     before_leak: CardReading | None = None
+    # True while an attempt may have left something in its memory that is to be overwritten.
+    is_dirty: bool = False
 
 
 class CardWatch:
     """The cards of one node process.
 
     `toolchain` returns a toolchain whose torch can use a card; without one, no card can be checked. With
-    `alone`, a card is out of use while another program computes on it.
+    `alone`, a card is out of use while another program computes on it. With `overwrites`, its memory is
+    overwritten after each attempt, and at the start of the node.
     """
 
     def __init__(
@@ -79,10 +80,12 @@ class CardWatch:
         check_seconds: float,
         check_memory_bytes: int,
         alone: bool = True,
+        overwrites: bool = False,
     ) -> None:
         self._cards = {gpu.index: _Card(gpu) for gpu in gpus}
         self._folder = folder
         self._alone = alone
+        self._overwrites = overwrites
         self._toolchain = toolchain
         self._learned = folder / "known_answers.json"
         self._check_seconds = check_seconds
@@ -93,6 +96,10 @@ class CardWatch:
         self._tells = False
         for card in self._cards.values():
             self._remember(card)
+            if overwrites:
+                # An earlier process may have ended before it was done.
+                card.is_dirty, card.check_at = True, 0.0
+                card.state, card.detail = CardState.IN_USE, "its memory is to be overwritten first"
 
     def start(self) -> None:
         if self._cards:
@@ -259,6 +266,8 @@ class CardWatch:
         card.checked_at = time.monotonic()
         if not self.take(index):
             return False
+        if card.is_dirty and not self._overwrite(card, sandbox):
+            return False
         toolchain = self._toolchain()
         if toolchain is None:
             self._note(
@@ -286,6 +295,24 @@ class CardWatch:
             self._tells = bool(witness.computed)
         self._note(card, CardState.SOUND, "")
         return True
+
+    def clean(self, indexes: Sequence[int], sandbox: Sandbox) -> None:
+        """Overwrite what an attempt left on these cards, if this node does so. Their locks are ours.
+
+        A card on which that fails is out of use until it succeeds.
+        """
+        for index in indexes if self._overwrites else ():
+            self._cards[index].is_dirty = True
+            self._overwrite(self._cards[index], sandbox)
+
+    def _overwrite(self, card: _Card, sandbox: Sandbox) -> bool:
+        toolchain = self._toolchain()
+        # Without a toolchain that can use a card, nobody has written anything there.
+        card.is_dirty = toolchain is not None and not overwrite(card.gpu, toolchain, sandbox)
+        if card.is_dirty:
+            detail = "its memory could not be overwritten"
+            self._note(card, CardState.IN_USE, detail, again_in=_LOOK_AGAIN_SECONDS)
+        return not card.is_dirty
 
     def read(self, index: int) -> CardReading | None:
         """The state of a card, with the time of its last check that passed.
@@ -339,26 +366,7 @@ class CardWatch:
             self._tells = record.tells
 
     def _ask(self, gpu: Gpu, toolchain: Toolchain, sandbox: Sandbox) -> tuple[Answer | None, str]:
-        job = SandboxJob(
-            argv=(toolchain.python_inside, _PROGRAM_PATH, str(self._check_memory_bytes)),
-            files={_PROGRAM_PATH: known_answer_source(), HARNESS_CONFIG_PATH: b"{}"},
-            variables={"CUBLAS_WORKSPACE_CONFIG": ":4096:8"},
-            binds=toolchain.binds,
-            devices=nvml.device_nodes([gpu]),
-            limits=Limits(wall_seconds=120.0, memory_bytes=_MEMORY_BYTES),
-        )
-        result = sandbox.run(job, cancelled=threading.Event())
-        if result.ending is not Ending.EXITED or result.exit_status != 0:
-            output = result.stderr.tail or result.stderr.head
-            _log.warning(
-                "card_check_failed",
-                ending=result.ending,
-                exit_status=result.exit_status,
-                said=output[-2000:].decode("utf-8", "replace"),
-            )
-            return None, f"its check ended with {result.ending} and exit status {result.exit_status}"
-        answer = read_answer(result.stdout.head)
-        return answer, "" if answer else "its check gave no readable answer"
+        return ask_card(gpu, toolchain, sandbox, memory_bytes=self._check_memory_bytes)
 
     def _known_answers(self) -> KnownAnswers:
         """The known answers. Those that are shipped replace those that this node stored."""
@@ -385,4 +393,5 @@ def watch_cards(settings: NodeSettings, toolchains: ToolchainStore) -> CardWatch
         check_seconds=settings.card_check_seconds,
         check_memory_bytes=settings.card_check_memory_bytes,
         alone=settings.cards_alone,
+        overwrites=settings.cards_overwrite,
     )

@@ -98,6 +98,9 @@ lacks is absent.
 
 **Known answer**, one JSON object on standard output: `known_answer.py` writes it, `worker.cards.health` reads
 it. Its keys are in that file.
+
+**Overwritten memory**, a JSON list of the bytes of each card on standard output: `check/overwrite.py` writes
+it, `worker.cards.overwriting` reads it.
 """
 
 from pathlib import Path
@@ -165,6 +168,11 @@ def known_answer_source() -> bytes:
     Its argument: bytes of card memory to check.
     """
     return (_HERE / "known_answer.py").read_bytes()
+
+
+def overwrite_source() -> bytes:
+    """The program that overwrites the memory of the cards that it sees."""
+    return (_HERE / "check" / "overwrite.py").read_bytes()
 
 
 def reporter_sources() -> dict[str, str]:

@@ -131,6 +131,10 @@ class NodeSettings(LogSettings):
     card_check_memory_bytes: int = Field(
         default=2 * GIB, ge=0, description="The amount of a GPU's memory that the check writes and reads."
     )
+    cards_overwrite: bool = Field(
+        default=False,
+        description="Overwrite the memory of a GPU after each attempt, before another one gets the GPU.",
+    )
     cards_alone: bool = Field(default=True, description="Use no GPU on which another program computes.")
     warm: bool = Field(
         default=True,

@@ -113,6 +113,7 @@ class Place(ABC):
             is_free = self._runner.run(grant, sandbox)
             if not is_free and not self._wait_until_reclaimed(grant, sandbox):
                 return
+            self._runner.clean(grant, sandbox)
             self._check_held(grant, sandbox)
             if sandbox.is_blocked() and not self._wait_until_reclaimed(grant, sandbox):
                 return

@@ -52,7 +52,8 @@ class SlotPool:
             gives_back=gives_back,
             card_places=settings.card_places,
             card_wait_seconds=settings.card_wait_seconds,
-            sharing=settings.card_sharing,
+            # To overwrite takes all of the memory that others on the card would need.
+            sharing=settings.card_sharing and not settings.cards_overwrite,
         )
         self._queue = WorkQueue(self._grants)
         self._runner = Runner(executor, self._queue, identity=identity, cards=cards, deliver=deliver)

@@ -101,6 +101,18 @@ class Runner:
             self._deliver(result.model_copy(update={"lease_no": lease_no}))
         entry.done.set()
 
+    def clean(self, grant: Grant, sandbox: Sandbox) -> None:
+        """Overwrite what the attempt left on its cards, before anybody else gets them."""
+        hold = grant.hold
+        if hold is None or not hold.taken.is_set():
+            return
+        try:
+            self._cards.clean(hold.indexes, sandbox)
+        except Exception:  # noqa: BLE001
+            # The boundary of a task: the cards are out of use until it succeeds.
+            _log.exception("card_not_overwritten")
+            self._cards.hold_back(hold.indexes)
+
     def prepare(self, sandbox: Sandbox) -> None:
         """Prepare the next warm start, until the queue closes."""
         try:

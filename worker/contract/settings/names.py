@@ -11,7 +11,8 @@ PREFIX = "SAMEHERE_"
 _SETTINGS = """
     address_requests address_submissions anonymous_scopes awaited_node backlog_seconds body_bytes
     body_seconds broker_password_file broker_url bundle_bytes bundle_values caller_streams
-    canary_limit_seconds canary_seconds cards_alone card_check_memory_bytes card_check_seconds card_places
+    canary_limit_seconds canary_seconds cards_alone cards_overwrite
+    card_check_memory_bytes card_check_seconds card_places
     card_sharing card_wait_seconds cells database_password_file database_pool_size database_url demo
     drain_seconds explain_seconds gate_issues github_app github_bytes github_days github_key_file
     github_log_days github_progress_seconds github_repositories github_retry_seconds github_seconds
