@@ -186,6 +186,12 @@ def scripts(session: Session, digests: Iterable[str]) -> dict[str, str]:
     }
 
 
+def reports_of_runs(session: Session, run_ids: Sequence[str]) -> Sequence[ReportRow]:
+    """The reports of these runs, each once, the newest last."""
+    of_runs = select(RunRow.report_id).where(RunRow.id.in_(run_ids))
+    return session.scalars(select(ReportRow).where(ReportRow.id.in_(of_runs)).order_by(ReportRow.id)).all()
+
+
 def report_of(session: Session, report_id: str) -> ReportRow | None:
     """The report with this id."""
     return session.get(ReportRow, report_id) if is_id(report_id) else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -18,9 +17,9 @@ from app.runs.lookup.comparisons import attempt_pair, attempts_of, compare_pair
 from app.runs.lookup.history import history
 from app.runs.lookup.reports import list_reports, report_details, source_digest
 from app.runs.lookup.runs import attempt_details
-from app.runs.rows.by_id import get_report, get_run
+from app.runs.rows.by_id import get_run
 from app.search.terms import QueryError
-from app.storage.models import ReportRow
+from app.storage.queries.runs import reports_of_runs
 from app.web.formats import Format, address_of, as_json, as_markdown, negotiate_format
 from app.web.pages import html_response, page, render, render_cached
 from app.web.parts import lazily
@@ -74,7 +73,7 @@ def get_compare(
     if chosen is Format.MARKDOWN:
         address = address_of(request, f"/compare?baseline={one}&candidate={other}")
         return as_markdown(comparison_markdown(details(), address=address))
-    reports = _reports_of(session, (pair.baseline.run, pair.candidate.run))
+    reports = reports_of_runs(session, (pair.baseline.run, pair.candidate.run))
     return page("compare.html", **comparison_values(pair, details), reports=reports)
 
 
@@ -113,12 +112,6 @@ def _choose_results(session: Session, report_id: str, *, baseline: str, candidat
     state = source_digest(session, report)
     sources = None if state is None else f"{state} compare {baseline} {candidate}"
     return html_response(render_cached(sources, draw))
-
-
-def _reports_of(session: Session, runs: Sequence[str]) -> list[ReportRow]:
-    """The reports of the runs, each once."""
-    ids = dict.fromkeys(get_run(session, run).report_id for run in runs)
-    return [get_report(session, report_id) for report_id in ids]
 
 
 def _report_of(session: Session, attempt_id: str) -> str:
