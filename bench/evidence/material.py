@@ -15,6 +15,7 @@ from typing import Any
 from app.intake.code.randomness import THREADS, sources_of
 from app.intake.code.uninitialised_memory import uses_uninitialised_memory
 from app.intake.read import read
+from app.judging.cause.out_of_sight import leaves_sight
 from app.judging.dossier.build import build_dossier
 from app.judging.dossier.document import Dossier, DossierCell
 from app.limits import NO_READ_LIMITS
@@ -179,8 +180,13 @@ def dossier_of(case: Case, row: Mapping[str, Any]) -> Dossier:
     if row.get("trace"):
         trace = Trace.model_validate(row["trace"])
         cells.append(DossierCell(label="cpu:trace=on", settings=frozenset({"trace"}), trace=trace, **seen))
-    takes_memory = uses_uninitialised_memory(case.script)
-    return build_dossier(cells, compiles=compiles(case.script), takes_memory=takes_memory)
+    text = case.script
+    return build_dossier(
+        cells,
+        compiles=compiles(text),
+        takes_memory=uses_uninitialised_memory(text),
+        leaves_sight=leaves_sight(text),
+    )
 
 
 def answer_of(case: Case, row: Mapping[str, Any]) -> Answer:

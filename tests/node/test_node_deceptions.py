@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from app.judging.cause.out_of_sight import leaves_sight
 from app.judging.dossier.build import build_dossier
 from app.judging.dossier.document import Dossier, DossierCell
 from worker.contract.trace import Trace
@@ -88,6 +89,51 @@ SOUND = {
     "    y += [x.cumsum(1), x.norm(), x.prod(1)]\n"
     "    print(sum(each.float().sum() for each in y))\n",
 }
+# The numbers are right as such, and not what the script is after.
+OUT_OF_TORCH = {
+    "another formula": "import torch\ntorch.manual_seed(0)\nx = torch.randn(4, 16)\n"
+    "mine = (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + 1e-5)\n"
+    "print((mine - torch.nn.functional.layer_norm(x, (16,))).abs().max().item())\n",
+    "whole numbers": "import torch\nx = torch.tensor([200, 220, 250], dtype=torch.uint8)\n"
+    "print(((x * x).float().mean() * 0.1).item())\n",
+    "whole sum": "import torch\nx = torch.full((3,), 2**30, dtype=torch.int32)\n"
+    "print((torch.sum(x, dtype=torch.int32).float() / 3 * 0.1).item())\n",
+    "numpy": "import numpy as np, torch\ntorch.manual_seed(0)\nw = torch.rand(1000) * 0.1\n"
+    "s = np.float16(0)\nfor e in w.numpy().astype(np.float16): s = np.float16(s + e)\nprint(float(s))\n",
+}
+OUT_OF_TORCH["wrong strides"] = """
+import torch
+torch.manual_seed(0)
+x = torch.randn(4, 6).t()
+print((x.as_strided((6, 4), (4, 1)).sum(1) - x.sum(1)).abs().max().item())
+"""
+# A loss is no comparison, whatever float64 says of both sides.
+LOSS = """
+import torch
+torch.manual_seed(0)
+x, w = torch.randn(64, 3), torch.zeros(3, requires_grad=True)
+y = x.sum(1) + torch.randn(64) * 0.1
+optimizer = torch.optim.SGD([w], lr=0.1)
+for _ in range(30):
+    optimizer.zero_grad()
+    torch.nn.functional.l1_loss(x @ w, y).backward()
+    optimizer.step()
+print(w)
+"""
+BRANCH = (
+    "import torch\nx = torch.tensor(0.1) + torch.tensor(0.2)\nprint((x * 10 if x > 0.3 else x * 20).item())\n"
+)
+GAPS = ("Nothing shows which formula", "goes beyond what its integers hold", "computes with numpy")
+# An infinite mask has no rounding, so it hides none.
+MASKED = """
+import torch
+torch.manual_seed(0)
+x = torch.randn(9, 4)
+mask = torch.full((9, 9), float("-inf")).triu(1)
+y = torch.softmax(x @ x.T + mask, -1) @ x
+large = torch.tensor([2**53 + 1], dtype=torch.int64)
+print(y, large - large.double().long())
+"""
 REGISTERED = """
 import torch
 library = torch.library.Library("aten", "IMPL")
@@ -130,6 +176,11 @@ SCRIPTS = {
     **OWN,
     **SOUND,
     **{name: REGISTERED.format(name=row[0], function=row[1], call=row[2]) for name, row in WRONG.items()},
+    **OUT_OF_TORCH,
+    "masked": MASKED,
+    "loss": LOSS,
+    "branch": BRANCH,
+    "no number": "import torch\nx = torch.tensor([0.0, 1.0]) / 0\nprint(x - x, (x - x).sum().item())\n",
     "executed": EXECUTED,
 }
 Explain = Callable[[str], Dossier]
@@ -155,7 +206,8 @@ def explain(toolchains: Path, toolchain: str, tmp_path_factory: pytest.TempPathF
         assert "failed" not in row, row["failed"]
         seen = {"stdout": row["stdout"], "attempts": 1, "outputs": 1}
         trace = Trace.model_validate(row["trace"])
-        return build_dossier([DossierCell(label="cpu", **seen), DossierCell(label="on", trace=trace, **seen)])
+        cells = [DossierCell(label="cpu", **seen), DossierCell(label="on", trace=trace, **seen)]
+        return build_dossier(cells, leaves_sight=leaves_sight(SCRIPTS[name]))
 
     return dossier
 
@@ -203,3 +255,37 @@ def test_numbers_in_lists_are_shown_numbers(explain: Explain) -> None:
     dossier = explain("singular")
     assert (dossier.cause, dossier.defect) == ("ill_conditioned", "no")
     assert (dossier.numbers[0].name, dossier.numbers[0].shape) == ("read[0]", [8])
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("name", OUT_OF_TORCH)
+def test_another_formula_or_number_system_is_no_rounding(explain: Explain, name: str) -> None:
+    dossier = explain(name)
+    assert dossier.defect == "undecided"
+    assert any(words in gap for words in GAPS for gap in dossier.unknown)
+
+
+@pytest.mark.sandbox
+def test_an_infinite_mask_hides_no_error(explain: Explain) -> None:
+    dossier = explain("masked")
+    (side,) = next(number for number in dossier.numbers if number.name == "print[0]").sides
+    assert side.rounding is not None
+    assert 0 < side.rounding < 1e-5
+    # The last digits of large integers are none of float64, and no overflow.
+    assert dossier.unknown == []
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize(
+    ("name", "cause", "defect"),
+    [
+        ("loss", "rounding", "no"),
+        ("branch", "rounding_before_a_decision", "undecided"),
+        ("no number", None, "undecided"),
+    ],
+)
+def test_a_branch_is_a_decision_and_no_number_is_no_rounding(
+    explain: Explain, name: str, cause: str | None, defect: str
+) -> None:
+    dossier = explain(name)
+    assert (dossier.cause, dossier.defect) == (cause, defect)

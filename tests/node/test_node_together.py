@@ -37,7 +37,8 @@ shadow = load("shadow", tensors_of=collect)
 together = load("together", shadow=shadow)
 stand_ins = load("../check/stand_ins")
 kinds = load("step_kinds", shadow=shadow, stand_ins=stand_ins)
-steps = load("shadow_steps", shadow=shadow, together=together, kinds=kinds)
+whole = load("whole_numbers", shadow=shadow)
+steps = load("shadow_steps", shadow=shadow, together=together, step_kinds=kinds, whole_numbers=whole)
 
 def tensor_of(value):
     if not isinstance(value, dict): return value

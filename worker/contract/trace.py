@@ -146,19 +146,24 @@ class Restart(Message):
 
 
 class Decision(Message):
-    """An operation that gives truth values or integers, and gives `elements` other ones in float64."""
+    """An operation that gives truth values or integers, and gives `elements` other ones in float64.
+
+    `single`: it gives one only, which may decide where the script goes on.
+    """
 
     number: Count
     name: OperationName
     elements: Count
+    single: bool = False
 
 
 class Shadow(Message):
     """Values that a script shows, held against float64, which was computed beside it.
 
     `restart_count` counts all restarts, `free_choices` those of them where several answers are right.
-    `undefined` has casts of numbers that the integer type can't hold: `elements` of them. `unwritten` has
-    operations that read `elements` which nobody had written.
+    `undefined` has casts of numbers that the integer type can't hold: `elements` of them; `overflowed` has
+    arithmetic on integers that goes beyond its type. `unwritten` has operations that read `elements` which
+    nobody had written.
     `stopped_at` is the operation at which `stopped_by`, a budget, ended it: what is shown later has no
     reference. `seconds` is the time that it took. `omitted` counts shown values that were not held against
     it, and comparisons and values outside that have no place here.
@@ -172,6 +177,7 @@ class Shadow(Message):
     free_choices: Count = 0
     decisions: Annotated[list[Decision], Field(max_length=10)] = Field(default_factory=list)
     undefined: Annotated[list[Decision], Field(max_length=10)] = Field(default_factory=list)
+    overflowed: Annotated[list[Decision], Field(max_length=10)] = Field(default_factory=list)
     unwritten: Annotated[list[Decision], Field(max_length=10)] = Field(default_factory=list)
     stopped_at: Count | None = None
     stopped_by: Literal["bytes", "seconds"] | None = None

@@ -132,6 +132,7 @@ _LOADED_BY_THE_HARNESS = (
     "shadow/step_kinds.py",
     "shadow/shown_values.py",
     "shadow/unwritten.py",
+    "shadow/whole_numbers.py",
     "shadow/step_digests.py",
 )
 _LOADED_BY_THE_PAUSED = ("hidden.py", "isolate.py", "tripwire.py", "watch.py")

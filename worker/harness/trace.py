@@ -346,9 +346,9 @@ def start(printed=None):
         trace.shown = load("shown_values", shadow=shadow).ShownValues(table)
         trace.shown.watch_reading(lambda: trace.seen)
         trace.own = load("own_kernels").OwnKernels()
-        together = load("together", shadow=shadow)
-        kinds = load("step_kinds", shadow=shadow, stand_ins=trace.stand_ins)
-        steps = load("shadow_steps", shadow=shadow, together=together, kinds=kinds)
+        parts = {name: load(name, shadow=shadow) for name in ("together", "whole_numbers")}
+        parts["step_kinds"] = load("step_kinds", shadow=shadow, stand_ins=trace.stand_ins)
+        steps = load("shadow_steps", shadow=shadow, **parts)
         trace.unwritten = load("unwritten", shadow=shadow).Unwritten(table.unwritten)
         trace.follower = steps.Follower(table, trace.shown, may_use_tf32)
         if printed is not None:

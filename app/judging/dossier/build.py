@@ -52,6 +52,7 @@ def build_dossier(
     defect: Defect = Defect.UNDECIDED,
     compiles: bool = False,
     takes_memory: bool = False,
+    leaves_sight: Sequence[str] = (),
     report: str | None = None,
     run: str | None = None,
     title: str = "",
@@ -59,6 +60,7 @@ def build_dossier(
     """The dossier. A trace may show a cause that comes before the run's own `cause` (with its `defect`).
 
     `compiles`: the script asks for compilation. `takes_memory`: it takes memory that nobody has written.
+    `leaves_sight`: by what else it computes, as "numpy".
     """
     with_trace = cells_with_trace(cells)
     numbers, omitted = numbers_in_question(cells)
@@ -68,6 +70,8 @@ def build_dossier(
     if best_cause not in _OF_VARIATION and any(cell.outputs > 1 for cell in cells):
         unknown.append("The repeats differ, and no test showed why.")
     unknown += _of_memory(cells, takes_memory=takes_memory)
+    if with_trace:
+        unknown += [f"The script also computes with {name}, which is not followed." for name in leaves_sight]
     unknown += [
         f"{number.name}: the two sides differ in float64, too. Nothing shows which formula is meant."
         for number in numbers
@@ -127,25 +131,25 @@ def _cause_by_shadow(cells: Sequence[DossierCell], numbers: Sequence[NumberInQue
     # A factorisation within the script's steps makes no number free.
     chooses = any(value.free for shadow in shadows for value in shadow.values)
     decides = any(shadow.decisions for shadow in shadows)
-    if not (numbers or chooses or decides) or any(trace.unexplained for trace in traces):
+    is_open = any(trace.unexplained for trace in traces) or any(shadow.overflowed for shadow in shadows)
+    if is_open or not (numbers or chooses or decides):
         return None
-    if decides and not numbers:
-        # All that is shown is exact, once the decisions are as they are.
-        return "rounding_before_a_decision"
-    steps = any(decision.name not in _MASKS for shadow in shadows for decision in shadow.decisions)
-    if decides and (
-        steps
-        or any(
-            number.right in (Right.NONE, Right.SOME) or _is_sensitive(number, epsilon) for number in numbers
-        )
-    ):
+    steps = any(each.name not in _MASKS or each.single for shadow in shadows for each in shadow.decisions)
+    follow = any(
+        number.right in (Right.NONE, Right.SOME) or _is_sensitive(number, epsilon) for number in numbers
+    )
+    # Without a number in question, all that is shown is exact, once the decisions are as they are.
+    if decides and (steps or follow or not numbers):
         return "rounding_before_a_decision"
     if not all(is_whole(trace) for trace in traces) or any(
         number.right is not Right.ALL or number.formulas_differ for number in numbers
     ):
         return None
-    sensitive = any(_is_sensitive(number, epsilon) for number in numbers)
-    return "ill_conditioned" if sensitive else "sign_or_order" if chooses else "rounding"
+    if any(_is_sensitive(number, epsilon) for number in numbers):
+        return "ill_conditioned"
+    # A NaN that float64 gives, too, is no rounding.
+    rounded = "rounding" if any(map(_is_rounded, numbers)) else None
+    return "sign_or_order" if chooses else rounded
 
 
 def is_whole(trace: Trace) -> bool:
@@ -165,6 +169,11 @@ def is_whole(trace: Trace) -> bool:
     )
 
 
+def _is_rounded(number: NumberInQuestion) -> bool:
+    """Whether a side has an error, also one beyond the range of its type."""
+    return any(side.error or side.value != side.reference for side in number.sides)
+
+
 def _coarsest(trace: Trace) -> float:
     """The largest relative distance between numbers of the types with few digits that the script uses."""
     used = [size for name, size in _EPSILONS.items() if any(name in kind for kind in trace.kinds)]
@@ -178,7 +187,7 @@ def _is_sensitive(number: NumberInQuestion, epsilon: float) -> bool:
     """
     for side in number.sides:
         visible = max(FAR_APART, MANY_UNITS * epsilon)
-        if number.shape and side.relative is not None and side.relative < visible:
+        if number.shape and (side.relative is None or side.relative < visible):
             # A single element that is small beside the others has lost its digits by cancellation.
             continue
         spread = max(side.uncertainty or 0.0, side.rounding or 0.0)
@@ -326,6 +335,10 @@ def _gaps(trace: Trace) -> list[str]:
         rows.append(f"The reference restarted {shadow.restart_count} times in all.")
     if any(value.dtype in _DOUBLE for value in shadow.values):
         rows.append("Some shown values are float64 themselves: only their uncertainty is known.")
+    rows += [
+        f"Operation {each.number}, {each.name}, goes beyond what its integers hold ({each.elements} times)."
+        for each in shadow.overflowed[:2]
+    ]
     if shadow.omitted:
         rows.append(f"{shadow.omitted} further shown values were left out.")
     return rows

@@ -164,13 +164,17 @@ class Step:
     def __init__(self, number, func, args, kwargs, kind):
         self.number, self.func, self.args, self.kwargs, self.kind = number, func, args, kwargs, kind
         self.name = func._schema.name
+        self.proved = False
+        # The result of an operation on integers in float64.
+        self.exact = None
 
 
 class Shadow:
     """The table of shadows.
 
     `restarts`: where the reference began again. `decisions`: comparisons and casts that float64 would answer
-    differently. `undefined`: casts of what the integer type can't hold. `stopped`: (operation, budget), or
+    differently. `undefined`: casts of what the integer type can't hold. `overflowed`: integer arithmetic
+    beyond its type. `stopped`: (operation, budget), or
     None.
     """
 
@@ -181,7 +185,7 @@ class Shadow:
         self.free = {}
         # `free_choices`: those of the restarts where several answers are right.
         self.restarts, self.restart_count, self.free_choices = [], 0, 0
-        self.decisions, self.undefined = [], []
+        self.decisions, self.undefined, self.overflowed = [], [], []
         # Where `unwritten.py` saw that memory was read which nobody had written.
         self.unwritten = []
         self.stopped = None
@@ -246,6 +250,7 @@ class Shadow:
             "free_choices": self.free_choices,
             "decisions": self.decisions,
             "undefined": self.undefined,
+            "overflowed": self.overflowed,
             "unwritten": self.unwritten,
             "stopped_at": number,
             "stopped_by": budget,
@@ -269,13 +274,16 @@ class Shadow:
     def add_rounding(self, values, sizes, dtype):
         """The values, each moved at random by up to one rounding of a number of this size in the dtype."""
         unit = torch.finfo(REAL.get(dtype, dtype)).eps
+        # An infinity, as in a mask, is not rounded: infinity less infinity is no number.
+        sizes = sizes.nan_to_num(0.0, 0.0, 0.0)
         return values + sizes * unit * self.noise(values.shape, values.device)
 
     def round_in_place(self, values, sizes, dtype):
         """As `add_rounding`, into `values` themselves, which are real. `sizes` None: by their own sizes."""
         unit = torch.finfo(dtype).eps
         noise = self.noise(values.shape, values.device)
-        values.addcmul_(values if sizes is None else sizes, noise, value=unit)
+        sizes = (values if sizes is None else sizes).nan_to_num(0.0, 0.0, 0.0)
+        values.addcmul_(sizes, noise, value=unit)
 
     def noise(self, shape, device):
         """Random numbers from -1 to 1."""

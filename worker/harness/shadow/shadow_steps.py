@@ -1,6 +1,6 @@
 """Follows a script's operations with their shadows.
 
-`trace.py` loads it, with `shadow`, `together` and `kinds`, which is `step_kinds.py`.
+`trace.py` loads it, with `shadow`, `together`, `step_kinds` and `whole_numbers`.
 """
 
 import math
@@ -9,17 +9,15 @@ import torch
 
 shadow = globals()["shadow"]
 together = globals()["together"]
-kinds = globals()["kinds"]
+kinds = globals()["step_kinds"]
+whole_numbers = globals()["whole_numbers"]
 tensors_of, is_number = shadow.tensors_of, shadow.is_number
 
 ABSOLUTE = shadow.COPIES
 MOST_DECISIONS = 5
 PLAIN = {torch.Tensor, torch.nn.Parameter}
-# A result this close to float64 on the same inputs needs no further check: in units of itself, and of the sum
-# of the absolute terms of a sum. `rounding_check.py` allows more, never less.
-UNITS_OF_RESULT, UNITS_OF_TERMS = 16, 64
-# The same in types of 16 bits.
-HALF_UNITS_OF_RESULT, HALF_UNITS_OF_TERMS = 4, 8
+# Two tensors that differ by less than this share are meant to be the same; more elements are not compared.
+ALIKE, MOST_COMPARED = 0.5, 1 << 20
 # The most operations from `isclose`'s first comparison to its last.
 CLOSENESS_STEPS = 12
 
@@ -35,6 +33,9 @@ class Follower:
         # The last comparison of two tensors. `isclose` goes on with a decision that is not the script's.
         self.compared_at = -CLOSENESS_STEPS
         self.kinds = {}
+        # The last operation, if it took the difference of two tensors of one shape: both, the result, and
+        # whether it has taken the size of that.
+        self.difference = None
 
     def kind_of(self, func):
         """The Kind of an operation."""
@@ -51,6 +52,8 @@ class Follower:
         if not PLAIN.issuperset(types):
             return None
         step = shadow.Step(number, func, args, kwargs, kind)
+        if self.difference is not None:
+            self.table.run(number, step.name, self._measure, step)
         return self.table.run(number, step.name, self._begin, step)
 
     def _begin(self, step):
@@ -71,7 +74,8 @@ class Follower:
         if plain:
             numbers = [each for each in numbers if not any(each is one for one in plain)]
         if not numbers:
-            return None
+            step.exact = whole_numbers.before(step, inputs)
+            return None if step.exact is None else step
         if kind.foreign or kind.unknown or not all(map(shadow.is_dense, inputs)):
             self.table.forget(step.written)
             known = "not in float64" if kind.unknown else "layout"
@@ -80,7 +84,6 @@ class Follower:
             return None
         step.keys = {shadow.storage_of(each)._cdata for each in inputs if not shadow.is_unmade(each)}
         step.dtype = numbers[0].dtype
-        step.proved = False
         step.needs_grad = any(tensor.requires_grad for tensor in numbers)
         step.views = {id(tensor): self.table.views(tensor, step=step) for tensor in numbers}
         return step
@@ -93,6 +96,10 @@ class Follower:
             self.table.run(step.number, step.name, self.table.forget, outputs)
 
     def _end(self, step, out):
+        if step.exact is not None:
+            (result, *_) = tensors_of([step.args[0] if step.written else out])
+            whole_numbers.note(self.table, step, result)
+            return True
         name = step.kind.name
         if name in ("_local_scalar_dense", "item"):
             (tensor,) = tensors_of([step.args])
@@ -104,12 +111,36 @@ class Follower:
                 self.compared_at = step.number
                 self.display.compare(step.number, both, [step.views[id(tensor)] for tensor in both])
             return True
+        if name == "sub" and len(step.views) == 2 and not any(map(shadow.is_unmade, step.args[:2])):
+            if step.args[0].shape == step.args[1].shape:
+                self.difference = (*step.args[:2], out, False)
         step.out, outputs = out, list(tensors_of([out]))
         if any(map(is_number, outputs)) or any(map(is_number, step.written)):
             self._follow(step, outputs)
         elif outputs:
             self._decide(step, outputs)
         return True
+
+    def _measure(self, step):
+        """Note a comparison: the script asks how far apart two tensors are.
+
+        By the largest distance of elements, or by another size if they are much the same and no loss.
+        """
+        (one, other, difference, is_size), self.difference = self.difference, None
+        name, measured = step.kind.name, next(tensors_of([step.args]), None)
+        if one.numel() > MOST_COMPARED or not (is_size or measured is difference):
+            return
+        if name == "abs":
+            self.difference = (one, other, difference, True)
+            return
+        if name not in kinds.LARGEST:
+            if one.requires_grad or other.requires_grad or name not in kinds.SIZES:
+                return
+            size = max(float(one.abs().sum()), float(other.abs().sum()))
+            if float(difference.abs().sum()) > ALIKE * size:
+                return
+        both = [one.detach(), other.detach()]
+        self.display.compare(step.number, both, [self.table.views(each) for each in both])
 
     def _follow(self, step, outputs):
         """Evaluate all copies, and store the shadows of what the operation gave."""
@@ -210,7 +241,7 @@ class Follower:
         proved = step.kind.is_proved
         for results, theirs in pairs:
             mine, values = results[shadow.OWN], theirs.to(shadow.WIDE[theirs.dtype])
-            proved = proved and is_close(mine, values, theirs, step.terms)
+            proved = proved and together.is_close(mine, values, theirs, step.terms)
             if mine.shape == values.shape:
                 mine.copy_(values)
         step.proved = proved and bool(pairs)
@@ -274,7 +305,7 @@ class Follower:
     def _decide(self, step, outputs):
         """Note a decision (a comparison, an index, an integer) that float64 answers differently."""
         if step.kind.name == "_to_copy":
-            self._note_undefined(step, outputs[0])
+            whole_numbers.note_undefined(self.table, step, outputs[0])
         is_closeness = step.kind.name == "le" and step.number - self.compared_at < CLOSENESS_STEPS
         if is_closeness or len(self.table.decisions) >= MOST_DECISIONS:
             return
@@ -282,19 +313,7 @@ class Follower:
         differing = sum(
             int((mine != theirs).sum()) for mine, theirs in zip(exact, outputs) if mine.shape == theirs.shape
         )
-        self._add_decision(step, differing)
-
-    def _note_undefined(self, step, result):
-        """Note a cast to integers of numbers that the type can't hold."""
-        source = next(tensors_of([step.args]))
-        if result.dtype is torch.bool or source.is_complex() or len(self.table.undefined) >= MOST_DECISIONS:
-            return
-        limits = torch.iinfo(result.dtype)
-        values = source.double()
-        # The upper limit of 64 bits is no float64; the number above it is one.
-        elements = int((~((values >= limits.min) & (values < float(limits.max) + 1))).sum())
-        if elements:
-            self.table.undefined.append({"number": step.number, "name": step.name, "elements": elements})
+        self._add_decision(step, differing, single=outputs[0].numel() == 1)
 
     def _note_jump(self, step, exact, outputs):
         """Note a step of the result that float64 takes elsewhere."""
@@ -306,9 +325,10 @@ class Follower:
         gap = (exact[0] - outputs[0].double()).abs()
         self._add_decision(step, int((gap >= height).sum()))
 
-    def _add_decision(self, step, elements):
+    def _add_decision(self, step, elements, *, single=False):
         if elements and len(self.table.decisions) < MOST_DECISIONS:
-            self.table.decisions.append({"number": step.number, "name": step.name, "elements": elements})
+            facts = {"number": step.number, "name": step.name, "elements": elements, "single": single}
+            self.table.decisions.append(facts)
 
     def _evaluate(self, step, copy):
         """The operation's result on one copy of the shadows."""
@@ -367,25 +387,6 @@ def check_finite(step, exact, outputs):
         if is_number(theirs) and mine.shape == theirs.shape:
             if bool((torch.isnan(mine) & torch.isfinite(theirs)).any()):
                 raise ValueError("no number")
-
-
-def is_close(mine, values, theirs, terms):
-    """Whether a result of the script lies so close to float64 that rounding explains it without more tests.
-
-    `values` are those of `theirs` in float64. Only on the CPU: a card's float64 may have the card's error.
-    """
-    if mine.shape != values.shape or values.is_complex() or theirs.device.type != "cpu":
-        return False
-    limits = torch.finfo(theirs.dtype)
-    is_half = limits.bits == 16
-    if terms is not None and terms.shape == mine.shape and terms.is_floating_point():
-        sizes, units = terms, HALF_UNITS_OF_TERMS if is_half else UNITS_OF_TERMS
-    else:
-        sizes, units = mine.abs(), HALF_UNITS_OF_RESULT if is_half else UNITS_OF_RESULT
-    if not mine.numel():
-        return True
-    nothing = limits.tiny * (limits.eps if is_half else 1)
-    return float((values - mine).abs_().sub_(sizes, alpha=units * limits.eps).max()) <= nothing
 
 
 def shadow_of(step, tensor, copy):

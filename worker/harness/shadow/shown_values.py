@@ -200,15 +200,17 @@ def facts_of_both(both, views):
     gaps = distance(*values)
     at = int(gaps.argmax())
     exact = distance(*(each[shadow.REFERENCE] for each in copies))
+    # By the whole tensor: two copies may be close to one element by chance.
+    steps = [
+        with_typical(spread(each, each[shadow.REFERENCE], shadow.ROUNDED), each[shadow.REFERENCE])
+        for each in copies
+    ]
     sides = []
-    for tensor, value, each in zip(both, values, copies):
+    for tensor, value, each, rounding in zip(both, values, copies, steps):
         reference = each[shadow.REFERENCE][at : at + 1]
         error = float(distance(value[at : at + 1], reference))
         unit = float(shadow.unit_of(reference, tensor.dtype))
-        moved, rounded = (
-            max(float(distance(each[copy][at : at + 1], reference)) for copy in which)
-            for which in (shadow.MOVED, shadow.ROUNDED)
-        )
+        moved = max(float(distance(each[copy][at : at + 1], reference)) for copy in shadow.MOVED)
         sides.append(
             {
                 "dtype": str(tensor.dtype),
@@ -217,7 +219,7 @@ def facts_of_both(both, views):
                 "error": size(error),
                 "ulps": size(error / unit) if unit and math.isfinite(unit) else None,
                 "uncertainty": size(moved),
-                "rounding": size(rounded),
+                "rounding": size(float(rounding[at])),
             }
         )
     return {

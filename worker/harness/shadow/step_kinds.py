@@ -19,6 +19,8 @@ EXACT = {
     "_unsafe_view", "lift_fresh", "masked_select", "scatter", "index_fill", "max_pool2d_with_indices",
     "native_dropout", "expand", "ones_like", "zeros_like", "full_like", "new_zeros", "new_ones", "new_full",
 }  # fmt: skip
+# These say how large a difference is.
+LARGEST, SIZES = {"max", "amax"}, {"linalg_vector_norm", "norm", "sum", "mean"}
 # Equality of rounded numbers says nothing about a decision.
 EQUALITIES = {"eq", "ne", "equal"}
 # Their outputs hold no numbers yet, or numbers that nobody computed: their shadows begin at the first use.

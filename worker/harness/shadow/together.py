@@ -26,6 +26,11 @@ DIMENSION = {
     "_log_softmax_backward_data": 2,
 }
 MEAN = 1
+# A result this close to float64 on the same inputs needs no further check: in units of itself, and of the sum
+# of the absolute terms of a sum. `rounding_check.py` allows more, never less.
+UNITS_OF_RESULT, UNITS_OF_TERMS = 16, 64
+# The same in types of 16 bits.
+HALF_UNITS_OF_RESULT, HALF_UNITS_OF_TERMS = 4, 8
 # Numbers of the script that come again, as `numbers_of` gives them.
 NUMBERS, MOST_NUMBERS = {}, 100
 
@@ -229,3 +234,22 @@ def move_far(copies):
         reference + far if at == first else reference - far if at == second else copy
         for at, copy in enumerate(copies)
     ]
+
+
+def is_close(mine, values, theirs, terms):
+    """Whether a result of the script lies so close to float64 that rounding explains it without more tests.
+
+    `values` are those of `theirs` in float64. Only on the CPU: a card's float64 may have the card's error.
+    """
+    if mine.shape != values.shape or values.is_complex() or theirs.device.type != "cpu":
+        return False
+    limits = torch.finfo(theirs.dtype)
+    is_half = limits.bits == 16
+    if terms is not None and terms.shape == mine.shape and terms.is_floating_point():
+        sizes, units = terms, HALF_UNITS_OF_TERMS if is_half else UNITS_OF_TERMS
+    else:
+        sizes, units = mine.abs(), HALF_UNITS_OF_RESULT if is_half else UNITS_OF_RESULT
+    if not mine.numel():
+        return True
+    nothing = limits.tiny * (limits.eps if is_half else 1)
+    return float((values - mine).abs_().sub_(sizes, alpha=units * limits.eps).max()) <= nothing
