@@ -9,7 +9,9 @@ from app.intake.claim.claims import Check, CheckKind, Claim, Role
 from app.intake.reading import Script
 from app.intake.words.vocabulary import device_of
 from app.judging.check.failure_checks import (
+    asserts_the_failure,
     is_broken,
+    is_met_by_any_failure,
     is_wrapped,
     judge_crash,
     judge_exception,
@@ -35,6 +37,7 @@ from app.judging.check.reach import (
     ABSOLUTE_TIME,
     ENDED_EARLIER,
     MEMORY_LIMIT,
+    NO_GPU,
     NO_SIDES,
     NO_TIMES,
     NOTHING_SHOWN,
@@ -48,6 +51,7 @@ from app.judging.check.spelling import judge_spelling
 from app.judging.gone import oracles
 from app.judging.gone.bounds import judge_bounds, judge_random_value, keeps_bounds
 from app.judging.gone.changed_values import is_like_its_twin, shows_value_called_right
+from app.judging.gone.cpu_part import judge_cpu_part
 from app.judging.gone.mended_outputs import is_mended, nan_is_gone
 from app.judging.gone.repeated_numbers import are_distinct_now
 from app.judging.gone.right_errors import raises_what_is_right
@@ -66,8 +70,6 @@ _MOST_LINES = 200
 _NOT_COMPILED = re.compile(
     r"fall(?:ing|s)?[ _-]?back|suppress|WON'T CONVERT|skipping|not compiled", re.IGNORECASE
 )
-# A test that a failure comes passes while it is there.
-_RAISES = re.compile(r"\b(?:raises|assertRaises\w{0,10}|assert_raises\w{0,10})\(\s{0,20}\(?([\w., ]{1,200})")
 SILENT = {NOTHING_SHOWN.code, PATH_NOT_TAKEN.code}
 _PRINTED = {CheckKind.OUTPUT, CheckKind.VALUE}
 _PRINTED_OR_COMPARED = {*_PRINTED, CheckKind.VARIES, CheckKind.DIFFERS}
@@ -88,25 +90,16 @@ def judge_check(
     `claim` says which values and errors the report calls right somewhere.
     """
     claim = claim or Claim()
-    exclusion = exclusion_of(check, target)
-    if exclusion is not None:
+    if (exclusion := exclusion_of(check, target)) is not None:
         return _finding(check, CheckResult.UNREACHED, result, reason=exclusion)
-    check_result, oracle = _judge_output_only(check, result, expected, script)
-    if oracle == RANDOM_NUMBERS.code and (by_bounds := judge_random_value(check, claim.right_bounds, result)):
-        check_result, oracle = by_bounds, oracles.KEEPS_BOUNDS
-    if check_result is CheckResult.OTHER and result.outcome is Outcome.COMPLETED:
-        oracle = _oracle_of_changes(check, result, expected, claim)
-        check_result = CheckResult.ABSENT if oracle else check_result
-    if check_result is not CheckResult.MET and raises_what_is_right(
-        check, result, claim.right_errors, script.script
-    ):
-        check_result, oracle = CheckResult.ABSENT, oracles.RIGHT_ERROR
-    if check_result is CheckResult.ABSENT and oracle is None and _asserts_the_failure(check, result, script):
-        check_result = CheckResult.UNREACHED
-    reason = _outweighing_lack(check, result, lack_of(result, script, target), check_result)
+    lack = lack_of(result, script, target)
+    if lack == NO_GPU and (of_cpu := judge_cpu_part(check, result)) is not None:
+        return _finding(check, of_cpu[0], result, oracle=of_cpu[1])
+    check_result, oracle = _judge_with_oracles(check, result, expected, script, claim)
+    reason = _outweighing_lack(check, result, lack, check_result)
     if (
         reason is None
-        and (check_result is not CheckResult.MET or _is_met_by_any_failure(check))
+        and (check_result is not CheckResult.MET or is_met_by_any_failure(check))
         and device_of(check.text) != Device.CPU
     ):
         reason = skipped_gpu_part(result, script, target)
@@ -116,17 +109,27 @@ def judge_check(
         reason = RANDOM_NUMBERS if oracle == RANDOM_NUMBERS.code else _why_unreached(check, result)
     if reason is not None:
         return _finding(check, CheckResult.UNREACHED, result, reason=reason)
-    return _finding(check, check_result, result).model_copy(
-        update={"oracle": oracle if check_result is CheckResult.ABSENT else None}
+    return _finding(
+        check, check_result, result, oracle=oracle if check_result is CheckResult.ABSENT else None
     )
 
 
-def _asserts_the_failure(check: Check, result: Result, script: Script) -> bool:
-    """Whether the script ends well because it catches the claimed failure, as with `pytest.raises`."""
-    if check.kind is not CheckKind.EXCEPTION or result.outcome is not Outcome.COMPLETED:
-        return False
-    caught = {name for types in _RAISES.findall(script.script) for name in re.findall(r"\w+", types)}
-    return bool(caught & {check.exception_type, "Exception", "BaseException"})
+def _judge_with_oracles(
+    check: Check, result: Result, expected: Sequence[Check], script: Script, claim: Claim
+) -> tuple[CheckResult, str | None]:
+    """The result by the output, and by all that the report calls right."""
+    check_result, oracle = _judge_output_only(check, result, expected, script)
+    if oracle == RANDOM_NUMBERS.code and (by_bounds := judge_random_value(check, claim.right_bounds, result)):
+        check_result, oracle = by_bounds, oracles.KEEPS_BOUNDS
+    if check_result is CheckResult.OTHER and result.outcome is Outcome.COMPLETED:
+        oracle = _oracle_of_changes(check, result, expected, claim)
+        check_result = CheckResult.ABSENT if oracle else check_result
+    is_seen = check_result is CheckResult.MET
+    if not is_seen and raises_what_is_right(check, result, claim.right_errors, script.script):
+        return CheckResult.ABSENT, oracles.RIGHT_ERROR
+    if check_result is CheckResult.ABSENT and oracle is None and asserts_the_failure(check, result, script):
+        check_result = CheckResult.UNREACHED
+    return check_result, oracle
 
 
 def observed_text(check: Check, result: Result) -> str:
@@ -145,14 +148,15 @@ def observed_text(check: Check, result: Result) -> str:
 
 
 def _finding(
-    check: Check, check_result: CheckResult, result: Result, *, reason: Reason | None = None
+    check: Check,
+    check_result: CheckResult,
+    result: Result,
+    *,
+    reason: Reason | None = None,
+    oracle: str | None = None,
 ) -> Finding:
-    return Finding(
-        text=check.text,
-        result=check_result,
-        observed=observed_text(check, result)[:MOST_OBSERVED],
-        reason=reason,
-    )
+    observed = observed_text(check, result)[:MOST_OBSERVED]
+    return Finding(text=check.text, result=check_result, observed=observed, reason=reason, oracle=oracle)
 
 
 def _outweighing_lack(
@@ -170,17 +174,10 @@ def _outweighing_lack(
             return lack
         case CheckKind.OUT_OF_MEMORY:
             return limit
-        case CheckKind.EXCEPTION if lack.code in {"no_gpu", "too_few_gpus"} or _is_met_by_any_failure(check):
+        case CheckKind.EXCEPTION if lack.code in {"no_gpu", "too_few_gpus"} or is_met_by_any_failure(check):
             return None if lack == MEMORY_LIMIT and limit is None else lack
         case _:
             return None
-
-
-def _is_met_by_any_failure(check: Check) -> bool:
-    """Whether the check names no message, so that an unrelated failure of its kind would meet it."""
-    return check.kind in {CheckKind.EXIT_STATUS, CheckKind.NO_ERROR} or (
-        check.kind is CheckKind.EXCEPTION and not (check.message or "").strip()
-    )
 
 
 def _is_about_time(check: Check) -> bool:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from app.intake.claim.claims import Check, CheckKind
+from app.intake.reading import Script
 from app.judging.judgement import CheckResult
 from app.judging.output.failure_signature import (
     crashed_as,
@@ -21,6 +22,8 @@ from worker.contract import Outcome, Result
 # A script that ends with one of these was broken before it came to its point, unless the claim is about that
 # error.
 BROKEN = {"NameError", "SyntaxError", "IndentationError", "TabError"}
+# A test that a failure comes passes while it is there.
+_RAISES = re.compile(r"\b(?:raises|assertRaises\w{0,10}|assert_raises\w{0,10})\(\s{0,20}\(?([\w., ]{1,200})")
 _OUT_OF_MEMORY_TYPES = {"MemoryError", "OutOfMemoryError", "_ArrayMemoryError"}
 _OUT_OF_MEMORY_MESSAGES = ("out of memory", "not enough memory", "can't allocate memory")
 
@@ -76,6 +79,21 @@ def judge_hang(check: Check, result: Result) -> CheckResult:
         is_in_stacks = bool(check.message) and (check.message or "") in result.observation.stacks
         return CheckResult.MET if result.observation.idle or is_in_stacks else CheckResult.UNREACHED
     return _failure_result(is_met=False, result=result)
+
+
+def asserts_the_failure(check: Check, result: Result, script: Script) -> bool:
+    """Whether the script ends well because it catches the claimed failure, as with `pytest.raises`."""
+    if check.kind is not CheckKind.EXCEPTION or result.outcome is not Outcome.COMPLETED:
+        return False
+    caught = {name for types in _RAISES.findall(script.script) for name in re.findall(r"\w+", types)}
+    return bool(caught & {check.exception_type, "Exception", "BaseException"})
+
+
+def is_met_by_any_failure(check: Check) -> bool:
+    """Whether the check names no message, so that an unrelated failure of its kind would meet it."""
+    return check.kind in {CheckKind.EXIT_STATUS, CheckKind.NO_ERROR} or (
+        check.kind is CheckKind.EXCEPTION and not (check.message or "").strip()
+    )
 
 
 def is_wrapped(check: Check, expected: Sequence[Check], result: Result) -> bool:

@@ -1,0 +1,44 @@
+"""In a script that uses both devices, the CPU's lines are judged where it ended for want of a GPU."""
+
+from __future__ import annotations
+
+import pytest
+from default_limits import read
+from judging_builders import CPU, several
+
+from app.judging.judgement import Verdict
+from app.judging.verdict.job import judge_job
+
+REPORT = """# log1p gives inf on the CPU
+
+```
+>>> import torch
+>>> t = torch.tensor(1.5e+38).bfloat16()
+>>> t
+tensor(1.5000e+38, dtype=torch.bfloat16)
+>>> t.log1p()
+tensor(inf, dtype=torch.bfloat16)
+>>> t.cuda().log1p()
+tensor(88., device='cuda:0', dtype=torch.bfloat16)
+```
+"""
+INPUT = "tensor(1.5000e+38, dtype=torch.bfloat16)\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "verdict"),
+    [
+        # The CPU has the GPU's value now, it has the claimed one, or another one.
+        ("tensor(88., dtype=torch.bfloat16)\n", Verdict.NOT_REPRODUCED),
+        ("tensor(inf, dtype=torch.bfloat16)\n", Verdict.REPRODUCED),
+        ("tensor(12., dtype=torch.bfloat16)\n", Verdict.CANNOT_SHOW),
+        ("tensor(nan, dtype=torch.bfloat16)\n", Verdict.CANNOT_SHOW),
+        # The script ended before the claimed line.
+        ("", Verdict.CANNOT_SHOW),
+    ],
+)
+def test_the_lines_of_the_cpu_are_judged_alone(line: str, verdict: Verdict) -> None:
+    reading = read(REPORT)
+    failure = ("AssertionError", "Torch not compiled with CUDA enabled")
+    results = several(3, INPUT + line, raised=failure)
+    assert judge_job(reading.claim, reading.scripts[0], CPU, results).verdict is verdict
