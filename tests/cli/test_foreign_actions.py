@@ -15,12 +15,20 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parents[2]
-ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
-OURS = {
-    "inputs": list(ACTION["inputs"]),
-    "required": [],
-    "outputs": list(ACTION["outputs"]),
-}
+
+
+def own_action(folder: str) -> dict[str, list[str]]:
+    """The names of the inputs and outputs of one of our own actions."""
+    action = yaml.safe_load((ROOT / folder / "action.yml").read_text())
+    required = [name for name, given in action["inputs"].items() if given.get("required")]
+    return {
+        "inputs": list(action["inputs"]),
+        "required": required,
+        "outputs": list(action.get("outputs", {})),
+    }
+
+
+OURS = {"OWNER/samehere": own_action("."), "OWNER/samehere/gate": own_action("gate")}
 FOREIGN: dict[str, dict[str, Any]] = json.loads((Path(__file__).parent / "foreign_actions.json").read_text())
 _YAML = re.compile(r"^```yaml\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _OUTPUT = re.compile(r"steps\.([\w-]+)\.outputs\.([\w-]+)")
@@ -51,7 +59,8 @@ EXAMPLES = {"action.yml": (ROOT / "action.yml").read_text(), **dict(examples())}
 
 def known(uses: str) -> dict[str, Any]:
     """The names of an action's inputs and outputs."""
-    return OURS if uses.startswith("OWNER/samehere@") else FOREIGN[uses]
+    name, _, _ = uses.partition("@")
+    return OURS[name] if name in OURS else FOREIGN[uses]
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

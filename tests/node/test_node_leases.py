@@ -8,6 +8,7 @@ import queue
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -86,7 +87,7 @@ class Node:
 
 @pytest.fixture
 def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
-    monkeypatch.setattr(places, "Sandbox", lambda **_: None)
+    monkeypatch.setattr(places, "Sandbox", lambda **_: SimpleNamespace(is_blocked=lambda: False))
     node = Node(tmp_path)
     yield node
     node.may_stop.set()
@@ -174,7 +175,7 @@ def test_a_lease_of_another_work_starts_after_what_runs(node: Node) -> None:
 
 
 def test_two_slots_do_not_run_one_attempt_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(places, "Sandbox", lambda **_: None)
+    monkeypatch.setattr(places, "Sandbox", lambda **_: SimpleNamespace(is_blocked=lambda: False))
     node = Node(tmp_path, slots=2)
     node.take("a", 1)
     assert node.hear() == started("a", 1)

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import structlog
@@ -35,7 +36,7 @@ def eventually(condition: Callable[[], bool]) -> bool:
 @pytest.fixture
 def pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SlotPool:
     monkeypatch.setattr(places, "_REPORT_SECONDS", 0.2)
-    monkeypatch.setattr(places, "Sandbox", lambda **_: None)
+    monkeypatch.setattr(places, "Sandbox", lambda **_: SimpleNamespace(is_blocked=lambda: False))
 
     def execute(executor: Executor, attempt: Attempt, *_: object, **__: object) -> Result:
         return executor.without_run(attempt, Outcome.COMPLETED, Reason(code="x"))

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NoReturn
 
 import pytest
@@ -119,7 +120,7 @@ class Pool:
     """A pool whose attempts only say which cards they were given."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, *, gives_back: bool) -> None:
-        monkeypatch.setattr(places, "Sandbox", lambda **_: None)
+        monkeypatch.setattr(places, "Sandbox", lambda **_: SimpleNamespace(is_blocked=lambda: False))
         self.cards = Cards(folder)
         self.gives_back = gives_back
         self.results: queue.Queue[Result] = queue.Queue()

@@ -18,9 +18,9 @@ def test_versions_of_numpy_are_not_called_torch(web: Web) -> None:
     page = Page(web.client.get(f"/reports/{report_id}").text)
     said = "Fixed in numpy 2.1.0; it happens in 2.0.0."
     assert said in page.text
-    assert "torch" not in page.text.replace("such as torch", "").replace("cpu@torch-2.13", "").replace(
-        "cuda@torch-2.13", ""
-    )
+    assert "torch" not in page.text.replace("such as torch", "").replace("operation of torch", "").replace(
+        "cpu@torch-2.13", ""
+    ).replace("cuda@torch-2.13", "")
     assert page.one("input", id="over").attributes["value"] == "numpy"
     markdown = web.client.get(f"/reports/{report_id}.md").text
     assert said in markdown

@@ -1,6 +1,6 @@
 """Judges the lines of a CPU in a script that uses both devices, and ended where it needed a GPU.
 
-What it printed before that is evidence about the CPU. The claimed lines say which of them a GPU printed.
+Its output until then is evidence about the CPU. The claimed lines say which of them a GPU printed.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -66,10 +66,11 @@ def waiting_attempts(
     counted = {run_id, *of_others[:MOST_RUNS]}
     waiting = [one for one in queue.attempts if one.run_id in counted]
     if queue.read_at or run_id not in queue.run_ids[: MOST_RUNS + 1]:
-        own = candidates(session, nodes=names, of_a_job=each, late_settings=late_settings, of_runs=[run_id])
+        own = without_previews(
+            candidates(session, nodes=names, of_a_job=each, late_settings=late_settings, of_runs=[run_id])
+        )
     else:
         own = [one for one in waiting if one.run_id == run_id]
-    own = [one for one in own if one.kind is not AttemptKind.PREVIEW]
     others = [one for one in waiting if one.run_id != run_id]
     is_cut = len(of_others) > MOST_RUNS or len(others) > MOST_OTHERS
     return [*own, *others[:MOST_OTHERS]], is_cut
@@ -88,22 +89,30 @@ def _queue(session: Session, nodes: Sequence[str], *, each: int, late_settings: 
         .limit(MOST_RUNS + 2)
     )
     run_ids = list(session.scalars(opened))
-    attempts = [
-        candidate
-        for candidate in candidates(
+    attempts = without_previews(
+        candidates(
             session,
             nodes=nodes,
             of_a_job=each,
             late_settings=late_settings,
             of_runs=run_ids[: MOST_RUNS + 1],
         )
-        if candidate.kind is not AttemptKind.PREVIEW
-    ]
+    )
     queue = _Queue(run_ids, attempts, key, 0.0)
     # Longer than the limit for every run that may ask.
     if len(run_ids) > MOST_RUNS + 1:
         _LONG_QUEUES[engine] = queue._replace(read_at=time.monotonic())
     return queue
+
+
+def without_previews(waiting: Sequence[Candidate]) -> list[Candidate]:
+    """The attempts without previews, none of which is a turn of its cell."""
+    previews = {one.job_id: one.attempt_id for one in waiting if one.kind is AttemptKind.PREVIEW}
+    return [
+        replace(one, turn=one.turn - 1) if previews.get(one.job_id, one.attempt_id) < one.attempt_id else one
+        for one in waiting
+        if one.kind is not AttemptKind.PREVIEW
+    ]
 
 
 _SECONDS = func.extract("epoch", AttemptRow.recorded_at - AttemptRow.started_at)
