@@ -26,7 +26,7 @@ from worker.contract import AttemptKind, CardState, Gpu, ToolchainFacts
 MOST_CELLS = 40
 MOST_COMPARED = 5
 MOST_PRINTED = 5
-MOST_FACTS = 80
+MOST_FACTS = 70
 # The rows of the table of attempts, the links in one row, and the links in all rows.
 MOST_GROUPS, MOST_LINKS_A_GROUP, MOST_LINKS = 20, 20, 80
 
