@@ -196,3 +196,10 @@ def test_the_comparison_is_there_as_markdown_and_as_json(web: Web) -> None:
     assert text.endswith(f"All of it: {web.url}/compare?{query}\n")
     page = Page(compare_page(web, one, other))
     assert page.all("a", href=f"/compare.md?{query}")
+
+
+def test_two_attempts_without_a_difference_have_a_comparison_in_every_form(web: Web) -> None:
+    _, (one, other) = play(web.stage, HERE, HERE)
+    for ending in ("", ".md", ".json"):
+        assert web.client.get(f"/compare{ending}?baseline={one}&candidate={other}").status_code == 200
+    assert "First difference" not in web.client.get(f"/compare.md?baseline={one}&candidate={other}").text

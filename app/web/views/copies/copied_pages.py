@@ -42,7 +42,7 @@ def _comparison(details: ComparisonDetails, address: str) -> Iterator[str]:
     result, first = details.comparison.result, details.comparison.first_difference
     one, other = (_code(target_label(side)) for side in (details.baseline, details.candidate))
     yield f"**{look(result).sentence}** {one} against {other}."
-    if first is not None:
+    if first:
         yield "First difference:\n\n" + _sides(first["about"], first["baseline"], first["candidate"])
     if details.comparison.cause != "not_analysed":
         yield plain(sentence(details.comparison.cause), "")
