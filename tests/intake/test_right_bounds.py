@@ -40,6 +40,13 @@ def test_sentences_set_bounds(sentence: str, bounds: Bounds) -> None:
         "The version must be > 1.2.",
         "If n is negative, it returns 3.",
         "It returns a negative number for odd inputs.",
+        # These are numbers, too, but no bounds: each has to be read, and to be sent as JSON.
+        "It should be > 0x10.",
+        "It must not be nan.",
+        "It should be less than inf.",
+        "It should be greater than 3j.",
+        "It should be between 0x1 and 0x2.",
+        "It should be > 1e999.",
     ],
 )
 def test_other_sentences_set_none(sentence: str) -> None:

@@ -6,18 +6,19 @@ import re
 from collections.abc import Iterator, Sequence
 
 from app.intake.claim.claims import MOST_RIGHT_BOUNDS, Bounds, Check, CheckKind
-from app.intake.words.vocabulary import EXPECT, FLAGS, MODALS, NUMBER, any_of
+from app.intake.words.vocabulary import EXPECT, FLAGS, MODALS, any_of
 
 _MOST_SENTENCES = 200
 _MOST_LINE = 1_000
 _MOST_TEXT = 400
-_N = rf"`?(?P<{{name}}>{NUMBER})`?"
+# A finite number. Bounds are sent as JSON, and 0x10, 3j, nan and inf set none.
+_N = r"`?(?P<{name}>[-+]?\d{{1,9}}(?:\.\d{{1,15}})?(?:e[-+]?\d{{1,2}})?)(?![\w.]\w|\w)`?"
 _HAS_TO = rf"(?:{any_of(MODALS)}|{EXPECT}|(?:is|are) (?:always|by definition|guaranteed to be))"
 # A bound of a time, a size, a version or a sum is about another number than those that are printed.
 _ABOUT_OTHERS = re.compile(
     r"\b(?:sums?|total|cumulative|add(?:s|ed)? up|seconds?|minutes?|hours?|ms|times?|faster|slower|memory"
-    r"|[kmg]i?b|bytes?|versions?|python|cuda|gpus?|cpus?|threads?|workers?|epochs?|steps?|iterations?|percent|digits?|length|shape"
-    r"|size|dim\w*|ndim|inputs?|arguments?|parameters?|indices|index|axis|if|when|for|with|passing|passed|given)\b|%",
+    r"|[kmg]i?b|bytes?|versions?|python|cuda|gpus?|cpus?|threads?|workers?|epochs?|steps?|iterations?"
+    r"|percent|digits?|length|shape|size|dim\w*|ndim|inputs?|arguments?|parameters?|indices|index|axis|if|when|for|with|passing|passed|given)\b|%",
     FLAGS,
 )
 _MORE = r"(?:>|greater than|larger than|bigger than|more than|above|over|higher than|exceeding)"
