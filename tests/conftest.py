@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import shutil
 import signal
@@ -86,6 +87,17 @@ structlog.configure(
         structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
     ]
 )
+
+
+@pytest.fixture(autouse=True)
+def _log_as_before() -> Iterator[None]:
+    """Undo the set-up of the log by a command that the test called in this process."""
+    root = logging.getLogger()
+    handlers, level, config = root.handlers[:], root.level, structlog.get_config()
+    yield
+    structlog.configure(**config)
+    root.handlers[:], root.level = handlers, level
+
 
 # A shell ignores these signals for background programs, `nohup` the last one. Without this, every program
 # that the tests start would ignore them too.

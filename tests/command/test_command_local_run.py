@@ -185,7 +185,9 @@ def test_the_cells_share_the_slots(monkeypatch: pytest.MonkeyPatch) -> None:
     ended.set()
     counter.join()
     assert max(together) == 2
-    assert outcomes(run) == ["completed"] * 4
+    assert outcomes(run) == ["completed"] * 4, [
+        attempt.reason for job in run.jobs for attempt in job.attempts
+    ]
 
 
 def test_a_machine_without_a_toolchain_is_told_how_to_get_one(
