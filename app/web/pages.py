@@ -83,6 +83,7 @@ def environment() -> Environment:
         "clip": text_budget.clip,
         "mark_differences": text_budget.mark_differences,
         "look": labels.look,
+        "owner_words": labels.owner_words,
         "card_groups": views.card_groups,
         "card_figures": card_figures_words,
         "package_list": views.package_list,

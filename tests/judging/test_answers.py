@@ -256,6 +256,7 @@ def test_every_verdict_and_state_has_four_sentences() -> None:
         "owner": "nobody",
         "baseline": None,
         "candidate": None,
+        "known": None,
     }
     cancelled = answer_of(waiting.model_copy(update={"state": "cancelled"}))
     assert (cancelled.what, cancelled.where) == ("Nothing was decided.", "Nothing was run.")

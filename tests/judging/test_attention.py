@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from app.judging.judgement import Defect, Scope, Verdict
+from app.judging.judgement import Scope, Verdict
 from app.judging.report.attention import Attention, VersionRow, attention_of, attention_of_overruling
 from app.judging.report.axis import age_of, differs_by
+from app.judging.report.owner import Owner
 
 R, F, N, D = Verdict.REPRODUCED, Verdict.FLAKY, Verdict.NOT_REPRODUCED, Verdict.DIFFERENT
 
@@ -41,11 +42,13 @@ def test_the_group(
     assert attention_of(verdict, scope, [VersionRow(line) for line in lines]) == group
 
 
-def test_what_is_explained_without_a_bug_is_not_broken() -> None:
+@pytest.mark.parametrize("owner", Owner)
+def test_what_is_explained_without_a_bug_is_not_broken(owner: Owner) -> None:
+    nothing_to_mend = owner in {Owner.ANNOUNCED, Owner.ROUNDING, Owner.SCRIPT, Owner.DOCUMENTED}
+    group = Attention.NEEDS_HUMAN if nothing_to_mend else Attention.STILL_BROKEN
     for verdict, lines in ((R, [VersionRow((R,))]), (F, [VersionRow((N, F))]), (R, [])):
-        assert attention_of(verdict, None, lines, defect=Defect.NO) is Attention.NEEDS_HUMAN
-        assert attention_of(verdict, None, lines, defect=Defect.UNDECIDED) is Attention.STILL_BROKEN
-    assert attention_of(R, None, [VersionRow((R, N))], defect=Defect.NO) is Attention.FIXED
+        assert attention_of(verdict, None, lines, owner=owner) is group
+    assert attention_of(R, None, [VersionRow((R, N))], owner=owner) is Attention.FIXED
 
 
 def test_what_ran_somewhere_was_tried() -> None:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from app.judging.judgement import SIGHTINGS, Defect, Scope, Verdict
+from app.judging.judgement import SIGHTINGS, Scope, Verdict
+from app.judging.report.owner import NOTHING_TO_MEND, Owner
 
 
 class Attention(StrEnum):
@@ -31,13 +32,13 @@ def attention_of(
     scope: Scope | None,
     rows: Sequence[VersionRow],
     *,
-    defect: Defect | None = None,
+    owner: Owner | None = None,
     ran: bool = False,
 ) -> Attention | None:
     """The attention that a report needs; None while no run has ended.
 
-    `verdict`, `scope` and `defect` are those of the report's current run. `ran` is True if the script ran to
-    its end on a target of that run.
+    `verdict` and `scope` are those of the report's current run. `owner` is the one that the report's page
+    names. `ran` is True if the script ran to its end on a target of that run.
     """
     if verdict is None or verdict is Verdict.NEEDS_INFO:
         return None if verdict is None else Attention.ASK
@@ -45,8 +46,8 @@ def attention_of(
     newest = [row.verdicts[-1] for row in rows if SIGHTINGS.intersection(row.verdicts)]
     # A sighting that no cell shows is one of a pair of targets.
     if SIGHTINGS.intersection(newest) or (verdict in SIGHTINGS and not newest):
-        # A test has shown that this is no bug. A person has to explain that to the reporter.
-        return Attention.NEEDS_HUMAN if defect is Defect.NO else Attention.STILL_BROKEN
+        # There is nothing to mend. A person has to explain that to the reporter.
+        return Attention.NEEDS_HUMAN if owner in NOTHING_TO_MEND else Attention.STILL_BROKEN
     if newest:
         # If something else happens now, it is not known whether the bug is fixed.
         return (

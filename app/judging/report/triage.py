@@ -11,5 +11,6 @@ class TriageGroup(StrEnum):
     UNEXPLAINED = "unexplained"
     # An older version warned of it.
     ANNOUNCED = "announced"
-    # A maintainer closed the report or overruled its verdict, or the report was withdrawn.
+    # A maintainer closed the report or overruled its verdict, it was withdrawn, a test shows that it is no
+    # defect, or it no longer happens.
     SETTLED = "settled"

@@ -98,6 +98,7 @@ def _comment(
         "Where": answer.where,
         "How sure": answer.how_sure,
         "Whose": answer.whose,
+        "Known": "" if answer.known is None else answer.known.words,
     }
     for name, sentence in slots.items():
         if sentence:

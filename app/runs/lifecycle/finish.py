@@ -58,8 +58,9 @@ def store_end(session: Session, run: RunRow, judged: JudgedRun) -> RunDocument:
         return judged.document
     store_comparisons(session, judged.comparisons)
     if run.contributed_by is None:
-        store_report_verdict(session, run.report_id, judged)
         changes = find_changes(session, run, judged)
+        # Its group rests on the changes.
+        store_report_verdict(session, run.report_id, judged)
         announce_toolchain(session, report_of_run(session, run), run, changes)
     emit(session, run, "run.finished" if run.state == "finished" else "run.cancelled")
     announce_end(session, run, judged.document)

@@ -8,11 +8,13 @@ from itertools import groupby
 from sqlalchemy.orm import Session, sessionmaker
 
 from app.intake.reading import ScriptRole
-from app.judging.judgement import INCONCLUSIVE, SIGHTINGS, JudgedCell, Scope, Verdict
+from app.judging.judgement import INCONCLUSIVE, JudgedCell, Scope, Verdict
 from app.judging.report.attention import Attention, VersionRow, attention_of, attention_of_overruling
 from app.judging.report.axis import Age, age_of
 from app.judging.report.current_verdict import RunVerdict, current_verdict
+from app.judging.report.owner import Owner
 from app.judging.verdict.run import judge_run
+from app.runs.answers.report_answer import report_answer
 from app.runs.rows.document_cache import cached_document
 from app.runs.rows.facts import document_of, job_facts, reading_of, repeat_plan_of, results_by_attempt
 from app.runs.run_object.assemble import JudgedRun, judge_cell
@@ -60,11 +62,10 @@ def store_report_verdict(session: Session, report_id: str, judged: JudgedRun | N
     if report.overruled is None and (report.verdict is not None or len(runs) > 1):
         announce_verdict(session, report, before=report.verdict, after=current.verdict)
     report.verdict = current.verdict
-    report.attention = (
-        None
-        if report.closed_at is not None
-        else _attention(session, report=report, run=run, scope=scope, lines=lines, judged=judged)
+    attention, report.owner = _attention(
+        session, report=report, run=run, scope=scope, lines=lines, judged=judged
     )
+    report.attention = None if report.closed_at is not None else attention
     report.verified_at = None if run is None else run.finished_at
     session.flush()
 
@@ -77,18 +78,24 @@ def _attention(
     scope: Scope | None,
     lines: Sequence[VersionRow],
     judged: JudgedRun | None,
-) -> Attention | None:
-    """The attention group. A maintainer's verdict comes before ours."""
+) -> tuple[Attention | None, Owner | None]:
+    """The attention group, and the owner that the report's page names.
+
+    Lists and the page must not contradict one another, so both rest on the same answer. The verdict of a
+    maintainer comes before ours.
+    """
     if run is None:
-        return None if report.overruled is None else attention_of_overruling(report.overruled)
-    overruling = report.overruled or run.overruled
-    if overruling is not None:
-        return attention_of_overruling(overruling)
-    if run.verdict not in {*SIGHTINGS, Verdict.CANNOT_SHOW}:
-        return attention_of(run.verdict, scope, lines)
+        overruled = report.overruled
+        return (None if overruled is None else attention_of_overruling(overruled)), None
     document = _document(session, run) if judged is None else judged.document
     ran = any(job.verdict is Verdict.OBSERVED for job in document.jobs)
-    return attention_of(run.verdict, scope, lines, defect=document.defect, ran=ran)
+    by_cells = attention_of(run.verdict, scope, lines, ran=ran)
+    answer = report_answer(session, document, report_id=report.id, attention=by_cells)
+    owner = Owner.NOBODY if by_cells is Attention.FIXED else answer.standing_owner
+    overruling = report.overruled or run.overruled
+    if overruling is not None:
+        return attention_of_overruling(overruling), owner
+    return attention_of(run.verdict, scope, lines, owner=owner, ran=ran), owner
 
 
 def _document(session: Session, run: RunRow) -> RunDocument:

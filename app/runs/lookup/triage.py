@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from app.judging.judgement import Verdict
 from app.judging.report.change import ChangeKind
+from app.judging.report.owner import Owner
 from app.judging.report.triage import TriageGroup
 from app.runs.lookup.changes import (
     ChangeSummary,
@@ -28,7 +29,8 @@ class TriageLine:
     """A report that regressed: the change, the counts on both sides, and the hardware.
 
     `seen_before` and `seen` say how an attempt of the older and of the newer version ended: they quote
-    untrusted text. `is_closed` and `overruled` are a maintainer's acts.
+    untrusted text. `is_closed` and `overruled` are a
+    maintainer's acts, and `owner` is that of the report's page.
     """
 
     change: ChangeSummary
@@ -38,7 +40,9 @@ class TriageLine:
     seen_before: str
     seen: str
     is_closed: bool
+    is_withdrawn: bool
     overruled: Verdict | None
+    owner: Owner | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +121,9 @@ def _line(row: Row[Any], evidence: Mapping[str, Row[Any]]) -> TriageLine:
         seen_before=_ending(before),
         seen=_ending(after),
         is_closed=row.closed_at is not None,
+        is_withdrawn=row.withdrawn_at is not None,
         overruled=row.overruled,
+        owner=row.owner,
     )
 
 

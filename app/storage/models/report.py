@@ -12,6 +12,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from app.judging.judgement import Verdict
 from app.judging.report.attention import Attention
+from app.judging.report.owner import Owner
 from app.states import Disposition
 from app.storage.models.base import Base, Id, choice
 
@@ -45,6 +46,8 @@ class ReportRow(Base):
     # (`app.runs.lifecycle.report_verdict`).
     verdict: Mapped[Verdict | None] = mapped_column(choice("verdict", Verdict))
     attention: Mapped[Attention | None] = mapped_column(choice("attention", Attention))
+    # To whom the behaviour belongs by the report's page, so that lists agree with it. NULL without a run.
+    owner: Mapped[Owner | None] = mapped_column(choice("owner", Owner))
     verified_at: Mapped[datetime | None]
     # When it was last considered for a rerun. Older rows have the time of the migration.
     considered_at: Mapped[datetime] = mapped_column(server_default=func.now())

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Select, case, func, or_, select, true
+from sqlalchemy import ColumnElement, Row, Select, and_, case, func, or_, select, true
 from sqlalchemy.orm import Session
 
 from app.judging.report.change import ChangeKind
+from app.judging.report.owner import NO_DEFECT, Owner
 from app.judging.report.triage import TriageGroup
 from app.storage.models import AttemptRow, ChangeRow, EnvironmentRow, JobRow, ReportRow, RunRow
 
@@ -19,16 +20,22 @@ _CHARACTERS = 400
 
 
 def group_number() -> ColumnElement[int]:
-    """The number of a change's group. The statement joins the report and the run of the change."""
+    """The number of a change's group. The statement joins the report and the run of the change.
+
+    The owner on the report's row is that of its page. A row that is older than this column has none.
+    """
     settled = or_(
         ReportRow.closed_at.is_not(None),
         ReportRow.withdrawn_at.is_not(None),
         ReportRow.overruled.is_not(None),
         RunRow.overruled.is_not(None),
+        ReportRow.owner.in_([*NO_DEFECT, Owner.NOBODY]),
     )
+    by_warning = and_(ReportRow.owner.is_(None), ChangeRow.removal["cause"].astext == _ANNOUNCED)
+    announced = or_(ReportRow.owner == Owner.ANNOUNCED, by_warning)
     return case(
         (settled, GROUPS.index(TriageGroup.SETTLED)),
-        (ChangeRow.removal["cause"].astext == _ANNOUNCED, GROUPS.index(TriageGroup.ANNOUNCED)),
+        (announced, GROUPS.index(TriageGroup.ANNOUNCED)),
         else_=GROUPS.index(TriageGroup.UNEXPLAINED),
     )
 
@@ -70,6 +77,8 @@ def regressions(session: Session, toolchains: Collection[str], *, each: int) -> 
             ReportRow.title,
             ReportRow.source_url,
             ReportRow.closed_at,
+            ReportRow.withdrawn_at,
+            ReportRow.owner,
             func.coalesce(ReportRow.overruled, RunRow.overruled).label("overruled"),
             listed.c.number,
             listed.c.size,

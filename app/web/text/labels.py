@@ -14,6 +14,7 @@ from app.judging.comparison.text_diff import TextResult
 from app.judging.judgement import CheckResult, ComparisonResult, Scope, Verdict
 from app.judging.report.attention import Attention
 from app.judging.report.change import ChangeKind
+from app.judging.report.owner import Owner
 from app.judging.report.triage import TriageGroup
 from app.states import Trigger
 from worker.contract import Outcome
@@ -145,7 +146,8 @@ ATTENTION: dict[Attention, Look] = {
     ),
     Attention.NEEDS_HUMAN: Look(
         "Needs a human",
-        "It happens and is not a bug, or something else happens, or no claim can be checked.",
+        "It happens and is no defect here (announced, rounding, as documented, the script's own), "
+        "or something else happens, or no claim can be checked.",
         "◑",
         "part",
     ),
@@ -159,8 +161,19 @@ TRIAGE: dict[TriageGroup, Look] = {
     ),
     TriageGroup.ANNOUNCED: Look("Announced", "The older version warned about it.", "◷", "part"),
     TriageGroup.SETTLED: Look(
-        "Settled", "A maintainer closed or overruled it, or it was withdrawn.", "✓", "gone"
+        "Settled",
+        "A maintainer decided it, a test shows that it is no defect, it no longer happens, "
+        "or it was withdrawn.",
+        "✓",
+        "gone",
     ),
+}
+# What settles a regression without a maintainer.
+OWNERS: dict[Owner, str] = {
+    Owner.ROUNDING: "rounding, no defect",
+    Owner.SCRIPT: "the script's own",
+    Owner.DOCUMENTED: "as documented, no defect",
+    Owner.NOBODY: "it no longer happens",
 }
 UNKNOWN = Look("—", "", "·", "cant")
 _LOOKS: Mapping[type, Mapping[Any, Look]] = {
@@ -177,3 +190,8 @@ _LOOKS: Mapping[type, Mapping[Any, Look]] = {
 def look(word: StrEnum | str | None) -> Look:
     """The look of a word. A word that has none gets `UNKNOWN`."""
     return _LOOKS.get(type(word), {}).get(word, UNKNOWN)
+
+
+def owner_words(owner: Owner | None) -> str:
+    """What settles a regression; empty for an owner that leaves something to do."""
+    return "" if owner is None else OWNERS.get(owner, "")

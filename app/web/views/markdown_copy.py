@@ -156,6 +156,7 @@ def _slots(answer: AnswerPart) -> str:
         ("Where", answer.where),
         ("How sure", answer.how_sure),
         ("Whose", answer.whose),
+        ("Known", "" if answer.known is None else answer.known.words),
     )
     return "\n".join(f"- **{name}:** {_plain_sentence(text)}" for name, text in slots if text)
 

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from app.judging.report.owner import Owner
 
-class Owner(StrEnum):
-    """To whom the behaviour belongs."""
 
-    DEFECT = "defect"  # a test shows a defect
-    ANNOUNCED = "announced"  # an older version warned that it will change
-    ROUNDING = "rounding"  # the difference is rounding, or what reduced precision allows
-    SCRIPT = "script"  # the script itself brings it along, such as random numbers without a seed
-    DOCUMENTED = "documented"  # torch documents that repeats may differ
-    OPEN = "open"  # nothing here decides it
-    NOBODY = "nobody"  # nothing was seen
+class KnownAnswer(BaseModel):
+    """What an earlier run of the report measured, if the newest one does not say it. The words are ours."""
+
+    model_config = ConfigDict(frozen=True)
+
+    run: str = Field(description="id of the earlier run")
+    what: str = Field(description="what happened there, in a sentence")
+    where: str = Field(description="cards and CPUs by name, with versions of packages")
+    how_sure: str = Field(description="counts of attempts, with 95 % intervals")
+    whose: str = Field(description="`owner` in a sentence")
+    owner: Owner = Field(description="to whom the behaviour belongs, by that run")
+    finished_at: datetime | None = Field(default=None, description="when that run ended")
+
+    @property
+    def words(self) -> str:
+        """The answer in one paragraph, which says that it is of an earlier run."""
+        day = "" if self.finished_at is None else f" ({self.finished_at:%-d %b %Y})"
+        return f"An earlier run{day} measured: {self.what} {self.where} {self.how_sure} {self.whose}"
 
 
 class AnswerPart(BaseModel):
@@ -36,3 +46,13 @@ class AnswerPart(BaseModel):
         default=None, description="an attempt on the older side of a regression or a fix, to compare"
     )
     candidate: str | None = Field(default=None, description="an attempt on the newer side of it")
+    known: KnownAnswer | None = Field(
+        default=None,
+        description="the best answer of earlier runs, if the newest one saw something else or decides less;"
+        " only the answer of a report has it",
+    )
+
+    @property
+    def standing_owner(self) -> Owner:
+        """The owner by the newest run, or by the known answer if the newest run did not see the claim."""
+        return self.known.owner if self.owner is Owner.NOBODY and self.known is not None else self.owner

@@ -12,8 +12,9 @@ from app.judging.cause.cause import sentence
 from app.judging.cause.defect import OF_THE_SCRIPT
 from app.judging.judgement import DEVIATIONS, SIGHTINGS, Defect, Scope, Verdict
 from app.judging.report.change import ChangeKind
+from app.judging.report.owner import Owner
 from app.runs.run_object.answer.flips import Flip, flip_in
-from app.runs.run_object.answer.part import AnswerPart, Owner
+from app.runs.run_object.answer.part import AnswerPart
 from app.runs.run_object.answer.places import (
     contrast_words,
     display_name,
@@ -47,6 +48,16 @@ _UNSEEN: Mapping[Verdict, str] = {
     Verdict.CANNOT_SHOW: "Not known: it could not be tested here.",
     Verdict.OBSERVED: "Not known: the report claims nothing that can be checked.",
     Verdict.NO_RESULT: "Not known: there is no result.",
+}
+_EXPLAINED: Mapping[Owner, str] = {
+    Owner.ROUNDING: "Rounding",
+    Owner.SCRIPT: "The script's own",
+    Owner.DOCUMENTED: "As documented",
+}
+_SEEN_INSTEAD: Mapping[Verdict, str] = {
+    Verdict.DIFFERENT: "What is reported was not seen. The difference that was seen is",
+    Verdict.CANNOT_SHOW: "The report claims nothing that can be checked. The difference that was seen is",
+    Verdict.OBSERVED: "The report claims nothing that can be checked. The difference that was seen is",
 }
 NOT_DECIDED_YET, NOT_DECIDED = "Nothing is decided yet.", "Nothing was decided."
 NOTHING_RAN_YET, NOTHING_RAN = "No attempt has ended yet.", "Nothing was run."
@@ -167,24 +178,39 @@ def _whose(run: RunDocument, flip: Flip | None) -> tuple[Owner, str]:
         owner, words = Owner.SCRIPT, f"The script's own. {cause}"
     elif run.defect is Defect.YES:
         owner, words = Owner.DEFECT, f"A defect. {cause}"
-    elif not run.seen or (flip is not None and flip.kind is ChangeKind.FIXED):
-        owner, words = Owner.NOBODY, _unseen_words(_verdict(run), flip)
+    elif flip is not None and flip.kind is ChangeKind.FIXED:
+        owner, words = Owner.NOBODY, "Nobody's: it no longer happens."
+    elif not run.seen:
+        owner, words = _unseen(run, cause)
     elif removal is not None and removal.category:
         owner, words = Owner.ANNOUNCED, f"Announced: {removal_words(removal)}"
-    elif run.cause in _OF_ROUNDING:
-        owner = Owner.ROUNDING
-        words = f"Rounding{', no defect' if run.defect is Defect.NO else ''}. {cause}"
-    elif run.cause in {*OF_THE_SCRIPT, "random_streams", "undefined_conversion"}:
-        owner, words = Owner.SCRIPT, f"The script's own. {cause}"
-    elif run.defect is Defect.NO:
-        owner, words = Owner.DOCUMENTED, f"As documented, no defect. {cause}"
+    elif (explained := _explained(run)) is not None:
+        owner = explained
+        words = f"{_EXPLAINED[owner]}{_no_defect(run, owner)}. {cause}"
     else:
         why = cause if removal is None else removal_words(removal)
         owner, words = Owner.OPEN, f"Open: it is not decided whether this is a bug. {why}"
     return owner, words.strip()
 
 
-def _unseen_words(verdict: Verdict | None, flip: Flip | None) -> str:
-    if flip is not None:
-        return "Nobody's: it no longer happens."
-    return _UNSEEN.get(verdict, "Not known yet.") if verdict is not None else "Not known yet."
+def _explained(run: RunDocument) -> Owner | None:
+    """The owner of what a test explains without a defect; None if no test does."""
+    if run.cause in _OF_ROUNDING:
+        return Owner.ROUNDING
+    if run.cause in {*OF_THE_SCRIPT, "random_streams", "undefined_conversion"}:
+        return Owner.SCRIPT
+    return Owner.DOCUMENTED if run.defect is Defect.NO else None
+
+
+def _no_defect(run: RunDocument, owner: Owner) -> str:
+    return ", no defect" if run.defect is Defect.NO and owner is not Owner.SCRIPT else ""
+
+
+def _unseen(run: RunDocument, cause: str) -> tuple[Owner, str]:
+    """The owner of what was seen in place of the claim, if a test explains it."""
+    verdict = _verdict(run)
+    explained = _explained(run) if run.defect is Defect.NO and verdict in _SEEN_INSTEAD else None
+    if explained is not None and verdict is not None:
+        begin = _EXPLAINED[explained][0].lower() + _EXPLAINED[explained][1:]
+        return explained, f"{_SEEN_INSTEAD[verdict]} {begin}{_no_defect(run, explained)}. {cause}"
+    return Owner.NOBODY, _UNSEEN.get(verdict, "Not known yet.") if verdict is not None else "Not known yet."

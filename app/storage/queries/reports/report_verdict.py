@@ -21,6 +21,28 @@ def ended_runs(session: Session, report_id: str) -> Sequence[RunRow]:
     ).all()
 
 
+def runs_that_saw(
+    session: Session, report_id: str, verdicts: Collection[Verdict], *, before: str, limit: int
+) -> Sequence[RunRow]:
+    """Our own finished runs of a report with these verdicts and before this run, newest first.
+
+    A run that a maintainer overruled is none of them.
+    """
+    return session.scalars(
+        select(RunRow)
+        .where(
+            RunRow.report_id == report_id,
+            RunRow.contributed_by.is_(None),
+            RunRow.state == "finished",
+            RunRow.verdict.in_(list(verdicts)),
+            RunRow.overruled.is_(None),
+            RunRow.id < before,
+        )
+        .order_by(RunRow.id.desc())
+        .limit(limit)
+    ).all()
+
+
 def latest_judged_jobs(session: Session, report_id: str, *, without: Collection[Verdict]) -> Sequence[JobRow]:
     """The latest judged job of each script and target in our own finished runs, without these verdicts."""
     cell = (JobRow.script_digest, JobRow.target)

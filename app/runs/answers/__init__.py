@@ -1,0 +1,1 @@
+"""The answer of a report, over all its runs."""
