@@ -79,10 +79,10 @@ def _without_verdict(run: RunDocument) -> str:
 def _of_absence(run: RunDocument) -> Iterator[str]:
     if run.scope is not Scope.AS_REPORTED:
         differs = f" It differs in: {', '.join(run.scope_differs)}." if run.scope_differs else ""
-        yield (
-            "It did not happen, but not in the reporter's environment: this does not contradict the report."
-            f"{differs}"
-        )
+        where = "not in the reporter's environment"
+        if not run.report.environment:
+            where = "the report names no environment"
+        yield f"It did not happen, but {where}: this does not contradict the report.{differs}"
     bounds = [job.rate_upper_bound for job in run.jobs if job.rate_upper_bound is not None]
     if bounds:
         yield (

@@ -40,6 +40,7 @@ from app.web.views import runs as views
 from app.web.views.copies.bisection_words import bisected_words
 from app.web.views.grouped_rows import card_figures_words, flip_counts, plan_rows, stretches
 from app.web.views.matrices import missing_cell, rerun_choices, run_to_add_to
+from app.web.views.wording import scope_words
 
 # True while a demo instance answers. Its history was recorded elsewhere, and every page says so.
 IS_DEMO: ContextVar[bool] = ContextVar("is_demo", default=False)
@@ -83,6 +84,7 @@ def environment() -> Environment:
         "clip": text_budget.clip,
         "mark_differences": text_budget.mark_differences,
         "look": labels.look,
+        "scope_words": scope_words,
         "owner_words": labels.owner_words,
         "card_groups": views.card_groups,
         "card_figures": card_figures_words,

@@ -94,6 +94,27 @@ def run(*jobs: JobPart, model: str = "AMD EPYC 9B14", **fields: Any) -> RunDocum
 REGRESSED = (cell("2.4.0", SEEN, 3, 3), cell("2.3.5", GONE, 0, 5))
 
 
+@pytest.mark.parametrize(
+    ("seen", "free", "what", "why"),
+    [
+        (
+            3,
+            5,
+            "Regressed in numpy 2.4.0, fine in 2.3.5.",
+            "That is hardly chance: with equal rates it would",
+        ),
+        (1, 1, "May have regressed in numpy 2.4.0, fine in 2.3.5.", "That may be chance: with equal rates"),
+        (1, 5, "May have regressed in numpy 2.4.0, fine in 2.3.5.", "it would come in 17 % of cases."),
+    ],
+)
+def test_no_flat_word_beside_rates_that_may_be_equal(seen: int, free: int, what: str, why: str) -> None:
+    answer = answer_of(run(cell("2.4.0", SEEN, seen, seen), cell("2.3.5", GONE, 0, free)))
+    assert answer.what == what
+    assert why in answer.how_sure
+    fixed = answer_of(run(cell("2.4.0", GONE, 0, free), cell("2.3.5", SEEN, seen, seen)))
+    assert fixed.what.startswith("Fixed" if what.startswith("Regressed") else "May be fixed")
+
+
 def test_a_script_that_uses_another_package_beside_numpy_is_about_both() -> None:
     needs = [Need(kind=NeedKind.PACKAGE, name=name) for name in ("numpy", "scikit-learn")]
     document = run(cell("2.4.0", SEEN, 3, 3))
@@ -109,7 +130,10 @@ def test_a_regression_is_what_happened() -> None:
     answer = answer_of(run(*REGRESSED))
     assert answer.what == "Regressed in numpy 2.4.0, fine in 2.3.5."
     assert answer.where == "Seen on AMD EPYC 9B14 with numpy 2.4.0. Not with numpy 2.3.5."
-    assert answer.how_sure == "3 of 3 attempts (rate at least 27 %) against 0 of 5 (rate at most 45 %)."
+    assert answer.how_sure == (
+        "3 of 3 attempts (rate at least 27 %) against 0 of 5 (rate at most 45 %). That is hardly chance: with"
+        " equal rates it would come in 2 % of cases."
+    )
     assert answer.whose == "Open: it is not decided whether this is a bug."
     assert answer.owner is Owner.OPEN
     assert (answer.baseline, answer.candidate) == ("2.3.5-0", "2.4.0-0")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from recorded_runs import recording
 
 from app.judging.judgement import CheckResult, Scope, Verdict
@@ -10,7 +11,7 @@ from app.web.views.environments import distinguishing_fields, environment_views
 from app.web.views.markdown_copy import run_markdown
 from app.web.views.reports import claim_rows
 from app.web.views.runs import card_groups
-from app.web.views.wording import as_reported, what_is_missing
+from app.web.views.wording import as_reported, scope_words, what_is_missing
 from worker.contract import CardState, Gpu
 
 
@@ -48,6 +49,19 @@ def test_whether_it_was_tried_as_reported() -> None:
     )
     device = {**unnamed, "scope_differs": ["torch.version", "device"]}
     assert as_reported(recorded("values", report=named, **device), []) == "no, different: device"
+
+
+@pytest.mark.parametrize("environment", [{}, {"python.version": "3.12"}, {"os.name": "Windows 11"}])
+@pytest.mark.parametrize("differs", [["torch.version"], ["torch.version", "os.name"], ["device"]])
+def test_the_words_about_the_reporters_environment_agree(
+    environment: dict[str, str], differs: list[str]
+) -> None:
+    report = recorded("values").report.model_copy(update={"environment": environment})
+    run = recorded("values", report=report, scope=Scope.ELSEWHERE, scope_differs=differs)
+    short, sentence = as_reported(run, []), scope_words(run)
+    is_another = short.startswith("no, different")
+    assert is_another == sentence.startswith("We did not try it in the reporter's environment")
+    assert is_another != sentence.startswith("The report does not say exactly in which environment")
 
 
 def test_what_sets_the_targets_apart_comes_first() -> None:

@@ -53,6 +53,8 @@ class RunJudgement:
     finding: CauseFinding = field(default_factory=CauseFinding)
     scope: Scope | None = None
     scope_differs: tuple[str, ...] = ()
+    # Those of them that the report names. Nobody knows the others of the reporter's environment.
+    scope_named: tuple[str, ...] = ()
     where: tuple[str, ...] = ()
     not_where: tuple[str, ...] = ()
     # Only for a verdict of REPRODUCED.
@@ -62,6 +64,9 @@ class RunJudgement:
     pairs: tuple[Finding, ...] = ()
     # Empty if the report makes one claim.
     facets: tuple[RunFacet, ...] = ()
+
+
+_NAMED_BY_REPORTS = ("torch.version", "os.name")
 
 
 def judge_run(reading: Reading, cells: Sequence[JudgedCell]) -> RunJudgement:
@@ -86,6 +91,7 @@ def judge_run(reading: Reading, cells: Sequence[JudgedCell]) -> RunJudgement:
     controls = [cell for cell in cells if cell.role is ScriptRole.CONTROL]
     finding = cause_of(reading.claim, reading.scripts, judged)
     scope, differs = _scope(verdict, reading, done)
+    unnamed = {name for name in _NAMED_BY_REPORTS if not isinstance(reading.environment.get(name), str)}
     return RunJudgement(
         verdict=verdict,
         seen=bool(where) or any(finding.result is CheckResult.MET for finding in pairs),
@@ -94,6 +100,7 @@ def judge_run(reading: Reading, cells: Sequence[JudgedCell]) -> RunJudgement:
         finding=finding,
         scope=scope,
         scope_differs=differs,
+        scope_named=tuple(name for name in differs if name not in unnamed),
         where=where,
         not_where=tuple(label for label in not_where if label not in where),
         contrast=contrast_of(done, controls) if verdict is Verdict.REPRODUCED else None,

@@ -11,6 +11,7 @@ from app.judging.judgement import DEVIATIONS, Defect, JudgedCell, Scope, Verdict
 from app.judging.verdict.run import RunJudgement, without_tests
 
 MOST_LABELS = 4
+_UNKNOWN_PLACE = "The report does not say exactly in which environment it happened"
 _ORACLES = {
     oracles.EXPECTED_VALUE: "The value that the report calls right is there.",
     oracles.ANSWER_FLIPPED: "The script answers the opposite of what the report shows.",
@@ -111,7 +112,9 @@ def _not_reproduced(judgement: RunJudgement, cells: Sequence[JudgedCell]) -> str
         )
     words += _oracles(cells)
     if judgement.scope is Scope.ELSEWHERE:
-        words += " The reporter's environment was different, so this does not prove the report wrong."
+        # If the report does not name its version or its system, nobody knows whether ours is another one.
+        differs = "The reporter's environment was different" if judgement.scope_named else _UNKNOWN_PLACE
+        words += f" {differs}, so this does not prove the report wrong."
     return words
 
 

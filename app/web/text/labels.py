@@ -140,7 +140,7 @@ ATTENTION: dict[Attention, Look] = {
     ),
     Attention.NOT_AS_REPORTED: Look(
         "Not tried as reported",
-        "The reporter's environment was not tried, so the result says little.",
+        "It is not known to be tried in the reporter's environment, so the result says little.",
         "–",
         "cant",
     ),

@@ -8,7 +8,11 @@ from app.intake.text.corrected_environment import field_words
 from app.judging.judgement import Scope, Verdict
 from app.judging.verdict.contrast import ContrastKind
 from app.runs.run_object.document import RunDocument
+from app.web.text.labels import SCOPES
 
+UNKNOWN_PLACE = (
+    "The report does not say exactly in which environment it happened, so it may still be right there."
+)
 CONTRASTS = {
     ContrastKind.TARGET: "Contrast: the same check is not met on",
     ContrastKind.CONTROL: "Contrast: the report's control does not show it on",
@@ -71,6 +75,16 @@ def as_reported(run: RunDocument, differing: Sequence[str]) -> str:
         if run.scope is Scope.ELSEWHERE
         else "yes"
     )
+
+
+def scope_words(run: RunDocument) -> str:
+    """What a "no" says about the reporter's environment. It must not contradict `as_reported`."""
+    if run.scope is not Scope.ELSEWHERE:
+        return "" if run.scope is None else SCOPES[run.scope]
+    named = [
+        name for name in run.scope_differs if name in run.report.environment or name not in _NAMED_BY_REPORTS
+    ]
+    return SCOPES[run.scope] if named else UNKNOWN_PLACE
 
 
 _NAMED_BY_REPORTS = {"torch.version", "os.name"}

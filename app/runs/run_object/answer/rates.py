@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.judging.judgement import RateInterval
+from app.judging.report.homogeneity import Homogeneity, homogeneity
 from app.judging.verdict.rates import rate_interval, rate_upper_bound
 from app.runs.run_object.document import JobPart
 
@@ -19,6 +20,21 @@ def sighting_words(there: Sequence[JobPart], elsewhere: Sequence[JobPart]) -> st
     if not words:
         return ""
     return f"{words} against {_free_words(free)}." if free else f"{words}."
+
+
+def chance_of(before: JobPart, after: JobPart) -> Homogeneity | None:
+    """The test whether both sides may have one rate. None unless their attempts are independent."""
+    if not (_is_cold(before) and _is_cold(after)):
+        return None
+    return homogeneity([(before.matched, before.of), (after.matched, after.of)])
+
+
+def chance_words(chance: Homogeneity) -> str:
+    """What the test says about a difference between two rates."""
+    share = f"{100 * chance.p:.0f} %" if chance.p >= 0.01 else "less than 1 %"
+    if chance.may_be_equal:
+        return f"That may be chance: with equal rates it would come in {share} of cases."
+    return f"That is hardly chance: with equal rates it would come in {share} of cases."
 
 
 def absence_words(jobs: Sequence[JobPart]) -> str:

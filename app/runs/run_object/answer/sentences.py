@@ -12,6 +12,7 @@ from app.judging.cause.cause import sentence
 from app.judging.cause.defect import OF_THE_SCRIPT
 from app.judging.judgement import DEVIATIONS, SIGHTINGS, Defect, Scope, Verdict
 from app.judging.report.change import ChangeKind
+from app.judging.report.homogeneity import Homogeneity
 from app.judging.report.owner import Owner
 from app.runs.run_object.answer.flips import Flip, flip_in
 from app.runs.run_object.answer.part import AnswerPart
@@ -22,7 +23,7 @@ from app.runs.run_object.answer.places import (
     place_words,
     places_of,
 )
-from app.runs.run_object.answer.rates import absence_words, sighting_words
+from app.runs.run_object.answer.rates import absence_words, chance_of, chance_words, sighting_words
 from app.runs.run_object.document import JobPart, RunDocument
 from app.runs.run_object.removal_part import removal_words
 from app.states import OPEN_STATES
@@ -94,9 +95,12 @@ def _verdict(run: RunDocument) -> Verdict | None:
 def _what(run: RunDocument, verdict: Verdict | None, flip: Flip | None) -> str:
     if flip is not None:
         package = display_name(flip.package)
+        regressed, fixed = (
+            ("May have regressed", "May be fixed") if _may_be_chance(flip) else ("Regressed", "Fixed")
+        )
         if flip.kind is ChangeKind.REGRESSED:
-            return f"Regressed in {package} {_release(flip.newer)}, fine in {_release(flip.older)}."
-        return f"Fixed in {package} {_release(flip.newer)}; it happens in {_release(flip.older)}."
+            return f"{regressed} in {package} {_release(flip.newer)}, fine in {_release(flip.older)}."
+        return f"{fixed} in {package} {_release(flip.newer)}; it happens in {_release(flip.older)}."
     if verdict is None:
         return NOT_DECIDED_YET if run.state in OPEN_STATES else NOT_DECIDED
     if verdict is Verdict.NOT_REPRODUCED and run.scope is Scope.AS_REPORTED:
@@ -104,6 +108,17 @@ def _what(run: RunDocument, verdict: Verdict | None, flip: Flip | None) -> str:
     if verdict is Verdict.CANNOT_SHOW and any(job.verdict is Verdict.OBSERVED for job in run.jobs):
         return _WHAT[Verdict.OBSERVED]
     return " ".join(filter(None, (_WHAT[verdict], _obstacle_words(run, verdict))))
+
+
+def _chance(flip: Flip) -> Homogeneity | None:
+    """The test of the two sides of a flip; None if a side is not known or not measured independently."""
+    return None if flip.before is None or flip.after is None else chance_of(flip.before, flip.after)
+
+
+def _may_be_chance(flip: Flip) -> bool:
+    """Whether the counts leave it open that nothing changed: then the words must not be flat."""
+    chance = _chance(flip)
+    return chance is not None and chance.may_be_equal
 
 
 def obstacle_of(run: RunDocument) -> Reason | None:
@@ -162,8 +177,9 @@ def _how_sure(run: RunDocument, verdict: Verdict | None, flip: Flip | None) -> s
         words = sighting_words(there, elsewhere)
     elif verdict is Verdict.NOT_REPRODUCED:
         words = absence_words([job for job in elsewhere if job.verdict is Verdict.NOT_REPRODUCED])
+    chance = None if flip is None else _chance(flip)
     if words:
-        return words
+        return words if chance is None else f"{words} {chance_words(chance)}"
     count = sum(
         attempt.counted and attempt.outcome is not None for job in run.jobs for attempt in job.attempts
     )
