@@ -26,8 +26,11 @@ class SubmissionForm(BaseModel):
     include: str = ""
     exclude: str = ""
     source_url: str = ""
-    # Kinds of needs that are none, as ticked boxes or as words.
+    # Kinds of needs that are none, in words.
     ignore_needs: list[str] = Field(default_factory=list)
+    # Kinds of needs that the page showed, and those whose box is ticked: the script needs them.
+    need_read: list[str] = Field(default_factory=list)
+    need: list[str] = Field(default_factory=list)
     # Fields of the reporter's environment and their values, in the same order.
     environment_name: list[str] = Field(default_factory=list)
     environment_value: list[str] = Field(default_factory=list)
@@ -40,6 +43,11 @@ class SubmissionForm(BaseModel):
     # A claim as data, and the one that the page showed there: unchanged, it says nothing new.
     claim_data: str = ""
     claim_read: str = ""
+
+    @property
+    def ignored_needs(self) -> list[str]:
+        """Kinds of needs that are none: named ones, and those whose tick was taken away."""
+        return [*self.ignore_needs, *(kind for kind in self.need_read if kind not in self.need)]
 
     @property
     def exact_claim(self) -> str:
@@ -81,7 +89,7 @@ def submission_of(form: SubmissionForm) -> Submission:
         exclude=tuple(form.exclude.split()),
         title=form.title.strip(),
         source_url=form.source_url.strip() or None,
-        ignore_needs=_kinds(form.ignore_needs),
+        ignore_needs=_kinds(form.ignored_needs),
         environment=tuple(form.environment.items()),
     )
 

@@ -31,6 +31,54 @@ def answer(web: Web) -> None:
             )
 
 
+READ = """# The total is wrong
+
+On numpy 2.3 on Windows 11 this prints the wrong total.
+
+```python
+import numpy
+print("total", 5)
+```
+
+Here I get
+
+```
+total 6
+```
+
+Expected:
+
+```
+total 5
+```
+"""
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
+def test_after_a_correction_the_focus_is_where_it_was_made(
+    web: Web, browser: Browser, *, scripts: bool
+) -> None:
+    web.stage.node("n")
+    with opened(browser, web.url, java_script_enabled=scripts) as page:
+        page.goto("/")
+        page.get_by_label("Script or report").fill(READ)
+        page.get_by_role("button", name="Next").click()
+        page.get_by_role("button", name="Exhibit 2: what happens").click()
+        exhibit = page.locator("#read-e2")
+        expect(exhibit).to_be_focused()
+        expect(exhibit).to_be_in_viewport()
+        page.locator("#environment-new").select_option("python.version")
+        page.get_by_label("Its value, such as a version").fill("3.12")
+        page.get_by_role("button", name="Add it").click()
+        expect(page.locator("#environment")).to_be_focused()
+        expect(page.locator("#environment input[value='3.12']")).to_be_in_viewport()
+        page.get_by_label("It needs packages: numpy").uncheck()
+        page.get_by_role("button", name="Read it again").last.click()
+        expect(page.get_by_label("It needs packages: numpy")).not_to_be_checked()
+        # Without scripts the server can't know which field was changed last.
+        expect(page.locator("#need-package" if scripts else "#read")).to_be_focused()
+
+
 @pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
 def test_from_the_form_to_the_issue(web: Web, browser: Browser, *, scripts: bool) -> None:
     web.stage.node("n")

@@ -50,7 +50,7 @@ def sent(page: Page) -> dict[str, str | list[str]]:
         if one.attributes.get("type") in {"radio", "checkbox"} and "checked" not in one.attributes:
             continue
         value = one.text.removeprefix("\n") if one.tag == "textarea" else one.attributes.get("value", "")
-        if name in {"environment_name", "environment_value", "environment_read", "ignore_needs"}:
+        if name in {"environment_name", "environment_value", "environment_read", "need_read", "need"}:
             fields.setdefault(name, [])
             fields[name] += [value]  # type: ignore[operator]
         else:
@@ -67,8 +67,11 @@ def test_it_shows_what_was_read_and_offers_two_answers(web: Web) -> None:
     assert [one.text for one in page.all("button", name="answer")] == ["Quick answer", "Which versions?"]
     values = [one.attributes["value"] for one in page.all("input", name="environment_value")]
     assert values == ["Windows 11", "2.3", ""]
-    [need] = page.all("input", name="ignore_needs")
+    [need] = page.all("input", name="need")
     assert need.attributes["value"] == "package"
+    # A tick says yes to a positive sentence.
+    assert "checked" in need.attributes
+    assert "It needs packages: numpy" in " ".join(page.text.split())
 
 
 def test_a_button_runs_its_preset_whatever_is_chosen_below(web: Web) -> None:
@@ -87,13 +90,13 @@ def test_everything_that_was_read_wrongly_is_corrected_before_it_runs(web: Web) 
     page = read(web, **{**sent(read(web)), "stance": "e2 actual"})
     looks = [mark.attributes["class"] for mark in page.all("mark")]
     assert looks == ["seen", "seen"]
-    fields = sent(page) | {"environment_value": ["Windows 10", ""], "ignore_needs": ["package"]}
+    fields = sent(page) | {"environment_value": ["Windows 10", ""], "need": []}
     page = read(web, **fields)
     assert [mark.attributes["class"] for mark in page.all("mark")] == ["seen", "seen"]
     values = [one.attributes["value"] for one in page.all("input", name="environment_value")]
     assert values == ["Windows 10", "", ""]
-    [need] = page.all("input", name="ignore_needs")
-    assert "checked" in need.attributes
+    [need] = page.all("input", name="need")
+    assert "checked" not in need.attributes
     run = web.client.post("/", data={**sent(page), "answer": "quick"}).headers["location"]
     report = web.stage.run(run.removeprefix("/runs/")).report
     assert [check.role for check in report.claim.checks] == ["bug", "bug"]
@@ -175,3 +178,13 @@ def test_a_number_of_the_environment_is_a_number(web: Web) -> None:
     answer = web.client.post("/", data={**fields, "environment_value": values})
     assert (answer.status_code, "cudnn.version is a whole number" in answer.text) == (422, True)
     assert list(faults(answer.text)) == []
+
+
+def test_a_form_that_names_needs_that_are_none_is_still_read(web: Web) -> None:
+    web.stage.node("n")
+    page = read(web, ignore_needs="package")
+    [need] = page.all("input", name="need")
+    assert "checked" not in need.attributes
+    answer = web.client.post("/plan", data={"text": "", "need_read": ["package"], "need": []})
+    [carried] = Page(answer.text).all("input", name="ignore_needs")
+    assert carried.attributes["value"] == "package"
