@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from app.command.service.database import service_database
+from app.command.service.database import DatabasePlace, database_place, service_database
 from app.command.terminal.consoles import print_json, print_line
 from app.command.terminal.plain_text import visible
 from app.errors import InputError
@@ -29,13 +29,16 @@ def create(name: str, scopes: Sequence[str], *, as_json: bool) -> None:
             code="unknown_scope",
             field="scope",
         )
+    place = _say_place()
     with _session() as session:
         new_token = tokens.create(session, name=name, scopes=map(tokens.Scope, scopes))
     if as_json:
-        print_json({**_as_data(new_token.token), "token": new_token.secret})
+        print_json({**_as_data(new_token.token), "token": new_token.secret, "home": place.home})
     else:
+        place_words = visible(place.words)
         sys.stderr.write(
-            f"Token {new_token.token.id}. It is shown only now; the service stores its digest:\n"
+            f"Token {new_token.token.id} in the {place_words}. It is shown only now; the service stores its"
+            " digest:\n"
         )
         print_line(new_token.secret)
 
@@ -44,6 +47,7 @@ def show_all(*, as_json: bool) -> None:
     """Print all tokens, without their secrets."""
     from app.runs.maintenance import tokens
 
+    _say_place()
     with _session() as session:
         all_tokens = tokens.list_tokens(session)
     if as_json:
@@ -59,9 +63,18 @@ def revoke(token_id: str) -> None:
     """Make a token invalid."""
     from app.runs.maintenance import tokens
 
+    _say_place()
     with _session() as session:
         tokens.revoke(session, token_id)
     print_line(f"{visible(token_id)} is revoked")
+
+
+def _say_place() -> DatabasePlace:
+    """The database that is used. A warning about another one goes to stderr at once."""
+    place = database_place()
+    if place.warning:
+        sys.stderr.write(f"{visible(place.warning)}\n")
+    return place
 
 
 def _as_data(token: Token) -> dict[str, Any]:

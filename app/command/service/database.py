@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from app.command.service.configuration import load_settings
+from app.embedded.running_homes import running_homes
 from app.errors import SetupError, UnavailableError
 from worker.contract.log import log_to_stderr
 
@@ -15,6 +18,48 @@ if TYPE_CHECKING:
 
 
 MOST_CHARACTERS = 500
+# Homes that a warning names.
+MOST_HOMES = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabasePlace:
+    """The database that a command works on: the home or the server in words, and a warning about another one.
+
+    `home` is None if the operator named a server. `warning` is empty unless a service of this machine uses
+    another database, and none runs on this one.
+    """
+
+    home: str | None
+    words: str
+    warning: str = ""
+
+
+def database_place() -> DatabasePlace:
+    """The database of the settings. Ask before it is opened: a command may start its server."""
+    settings = load_settings()
+    url = settings.reveal_database_url()
+    if url is not None:
+        parts = urlsplit(url)
+        return DatabasePlace(
+            home=None, words=f"database {parts.path.lstrip('/') or '?'} on {parts.hostname or 'this machine'}"
+        )
+    home = settings.home.absolute()
+    words = f"home {home}"
+    running = running_homes()
+    # The demo of this home is the likeliest one that is meant.
+    others = sorted(
+        (other for other in running if other.resolve() != home.resolve()),
+        key=lambda other: not other.resolve().is_relative_to(home.resolve()),
+    )
+    if others and len(others) == len(running):
+        commands = " or ".join(f"SAMEHERE_HOME={other}" for other in others[:MOST_HOMES])
+        warning = (
+            f"Attention: no service runs on the home {home}, but on this machine one runs on {others[0]}."
+            f" What you do here does not reach it. If you mean that one, set {commands}."
+        )
+        return DatabasePlace(home=str(home), words=words, warning=warning)
+    return DatabasePlace(home=str(home), words=words)
 
 
 @contextmanager

@@ -32,13 +32,13 @@ def report_answer(
     session: Session, run: RunDocument, *, report_id: str, attention: Attention | None
 ) -> AnswerPart:
     """The answer of a report by one of its runs. `attention` is the group that its cells put it in."""
-    flip = _newest_flip(queries.flips_of(session, report_id), attention)
-    found = None if flip is None else _flip(session, *flip, run=run)
-    answer = run.answer if found is None else answer_of(run, found)
+    row = _newest_flip(queries.flips_of(session, report_id), attention)
+    flip = None if row is None else _flip(session, *row, run=run)
+    answer = run.answer if flip is None else answer_of(run, flip)
     if run.contributed is not None or not leaves_open(run, answer):
         return answer
     rows = runs_that_saw(session, report_id, SIGHTINGS, before=run.id, limit=MOST_EARLIER)
-    known = known_answer(run, [_document(session, row) for row in rows], found)
+    known = known_answer(run, [_document(session, row) for row in rows], flip)
     return answer if known is None else answer.model_copy(update={"known": known})
 
 
