@@ -35,10 +35,9 @@ def test_a_token_for_another_home_than_that_of_the_running_demo_is_no_silence(ho
         assert home / "demo" in running_homes()
         made = token(home, "create", "--name", "ada", "--scope", "maintain")
         assert made.returncode == 0, made.stderr
-        assert (
-            f"no service runs on the home {home}, but on this machine one runs on {home}/demo." in made.stderr
-        )
-        assert f"If you mean that one, set SAMEHERE_HOME={home}/demo" in made.stderr
+        assert f"no service runs on the home {home}," in made.stderr
+        assert f"but on this machine one runs on {home}/demo." in made.stderr
+        assert f"If you mean it, set SAMEHERE_HOME={home}/demo" in made.stderr
         assert f"in the home {home}. It is shown only now" in made.stderr
         assert made.stdout.startswith("samehere_")
         # In the home of the running one, nothing is wrong.

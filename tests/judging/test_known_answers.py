@@ -13,7 +13,7 @@ from app.judging.report.attention import Attention, VersionRow, attention_of
 from app.judging.report.change import ChangeKind
 from app.judging.report.owner import Owner
 from app.runs.run_object.answer.flips import Flip
-from app.runs.run_object.answer.known import known_answer, leaves_open
+from app.runs.run_object.answer.known_answer import known_answer, leaves_open
 from app.runs.run_object.answer.part import AnswerPart
 from app.runs.run_object.answer.sentences import answer_of
 from app.runs.run_object.document import RunDocument
@@ -125,7 +125,7 @@ def test_what_was_seen_instead_is_named_if_a_test_explains_it() -> None:
     answer = answer_of(one(D, "ill_conditioned"))
     assert answer.owner is Owner.ROUNDING
     assert answer.whose == (
-        "What is reported was not seen. The difference that was seen is rounding, no defect. The inputs"
+        "The claim was not seen. The difference that was seen is rounding, no defect. The inputs"
         " amplify a difference that is only rounding. Neither side is more correct than the other."
     )
     assert answer_of(one(Verdict.OBSERVED, "random_streams")).whose.startswith(

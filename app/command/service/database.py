@@ -56,7 +56,7 @@ def database_place() -> DatabasePlace:
         commands = " or ".join(f"SAMEHERE_HOME={other}" for other in others[:MOST_HOMES])
         warning = (
             f"Attention: no service runs on the home {home}, but on this machine one runs on {others[0]}."
-            f" What you do here does not reach it. If you mean that one, set {commands}."
+            f" This command does not reach that one. If you mean it, set {commands}."
         )
         return DatabasePlace(home=str(home), words=words, warning=warning)
     return DatabasePlace(home=str(home), words=words)

@@ -14,7 +14,7 @@ from app.judging.report.change import ChangeKind
 from app.runs.rows.document_cache import cache_document, cached_document
 from app.runs.rows.facts import document_of
 from app.runs.run_object.answer.flips import Flip
-from app.runs.run_object.answer.known import known_answer, leaves_open
+from app.runs.run_object.answer.known_answer import known_answer, leaves_open
 from app.runs.run_object.answer.part import AnswerPart
 from app.runs.run_object.answer.sentences import answer_of
 from app.runs.run_object.document import JobPart, RunDocument

@@ -168,7 +168,7 @@ TRIAGE: dict[TriageGroup, Look] = {
         "gone",
     ),
 }
-# What settles a regression without a maintainer.
+# The words for what settles a regression without a maintainer.
 OWNERS: dict[Owner, str] = {
     Owner.ROUNDING: "rounding, no defect",
     Owner.SCRIPT: "the script's own",
@@ -193,5 +193,5 @@ def look(word: StrEnum | str | None) -> Look:
 
 
 def owner_words(owner: Owner | None) -> str:
-    """What settles a regression; empty for an owner that leaves something to do."""
+    """The words for what settles a regression; empty for an owner that leaves something to do."""
     return "" if owner is None else OWNERS.get(owner, "")

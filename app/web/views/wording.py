@@ -78,7 +78,7 @@ def as_reported(run: RunDocument, differing: Sequence[str]) -> str:
 
 
 def scope_words(run: RunDocument) -> str:
-    """What a "no" says about the reporter's environment. It must not contradict `as_reported`."""
+    """The scope of a "no" in a sentence. It must not contradict `as_reported`."""
     if run.scope is not Scope.ELSEWHERE:
         return "" if run.scope is None else SCOPES[run.scope]
     named = [

@@ -10,7 +10,7 @@ from app.judging.report.owner import Owner
 
 
 class KnownAnswer(BaseModel):
-    """What an earlier run of the report measured, if the newest one does not say it. The words are ours."""
+    """The answer of an earlier run of the report, if the newest one does not say it. The words are ours."""
 
     model_config = ConfigDict(frozen=True)
 

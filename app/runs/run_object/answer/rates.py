@@ -30,7 +30,7 @@ def chance_of(before: JobPart, after: JobPart) -> Homogeneity | None:
 
 
 def chance_words(chance: Homogeneity) -> str:
-    """What the test says about a difference between two rates."""
+    """The result of the test in a sentence: whether chance may explain the difference."""
     share = f"{100 * chance.p:.0f} %" if chance.p >= 0.01 else "less than 1 %"
     if chance.may_be_equal:
         return f"That may be chance: with equal rates it would come in {share} of cases."

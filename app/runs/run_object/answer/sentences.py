@@ -50,13 +50,15 @@ _UNSEEN: Mapping[Verdict, str] = {
     Verdict.OBSERVED: "Not known: the report claims nothing that can be checked.",
     Verdict.NO_RESULT: "Not known: there is no result.",
 }
+_FLIP = {ChangeKind.REGRESSED: "Regressed", ChangeKind.FIXED: "Fixed"}
+_UNSURE_FLIP = {ChangeKind.REGRESSED: "May have regressed", ChangeKind.FIXED: "May be fixed"}
 _EXPLAINED: Mapping[Owner, str] = {
     Owner.ROUNDING: "Rounding",
     Owner.SCRIPT: "The script's own",
     Owner.DOCUMENTED: "As documented",
 }
 _SEEN_INSTEAD: Mapping[Verdict, str] = {
-    Verdict.DIFFERENT: "What is reported was not seen. The difference that was seen is",
+    Verdict.DIFFERENT: "The claim was not seen. The difference that was seen is",
     Verdict.CANNOT_SHOW: "The report claims nothing that can be checked. The difference that was seen is",
     Verdict.OBSERVED: "The report claims nothing that can be checked. The difference that was seen is",
 }
@@ -95,12 +97,11 @@ def _verdict(run: RunDocument) -> Verdict | None:
 def _what(run: RunDocument, verdict: Verdict | None, flip: Flip | None) -> str:
     if flip is not None:
         package = display_name(flip.package)
-        regressed, fixed = (
-            ("May have regressed", "May be fixed") if _may_be_chance(flip) else ("Regressed", "Fixed")
-        )
+        words = _UNSURE_FLIP if _may_be_chance(flip) else _FLIP
+        begin = f"{words[flip.kind]} in {package} {_release(flip.newer)}"
         if flip.kind is ChangeKind.REGRESSED:
-            return f"{regressed} in {package} {_release(flip.newer)}, fine in {_release(flip.older)}."
-        return f"{fixed} in {package} {_release(flip.newer)}; it happens in {_release(flip.older)}."
+            return f"{begin}, fine in {_release(flip.older)}."
+        return f"{begin}; it happens in {_release(flip.older)}."
     if verdict is None:
         return NOT_DECIDED_YET if run.state in OPEN_STATES else NOT_DECIDED
     if verdict is Verdict.NOT_REPRODUCED and run.scope is Scope.AS_REPORTED:
@@ -200,8 +201,8 @@ def _whose(run: RunDocument, flip: Flip | None) -> tuple[Owner, str]:
         owner, words = _unseen(run, cause)
     elif removal is not None and removal.category:
         owner, words = Owner.ANNOUNCED, f"Announced: {removal_words(removal)}"
-    elif (explained := _explained(run)) is not None:
-        owner = explained
+    elif (by_test := _owner_by_test(run)) is not None:
+        owner = by_test
         words = f"{_EXPLAINED[owner]}{_no_defect(run, owner)}. {cause}"
     else:
         why = cause if removal is None else removal_words(removal)
@@ -209,7 +210,7 @@ def _whose(run: RunDocument, flip: Flip | None) -> tuple[Owner, str]:
     return owner, words.strip()
 
 
-def _explained(run: RunDocument) -> Owner | None:
+def _owner_by_test(run: RunDocument) -> Owner | None:
     """The owner of what a test explains without a defect; None if no test does."""
     if run.cause in _OF_ROUNDING:
         return Owner.ROUNDING
@@ -225,8 +226,8 @@ def _no_defect(run: RunDocument, owner: Owner) -> str:
 def _unseen(run: RunDocument, cause: str) -> tuple[Owner, str]:
     """The owner of what was seen in place of the claim, if a test explains it."""
     verdict = _verdict(run)
-    explained = _explained(run) if run.defect is Defect.NO and verdict in _SEEN_INSTEAD else None
-    if explained is not None and verdict is not None:
-        begin = _EXPLAINED[explained][0].lower() + _EXPLAINED[explained][1:]
-        return explained, f"{_SEEN_INSTEAD[verdict]} {begin}{_no_defect(run, explained)}. {cause}"
+    by_test = _owner_by_test(run) if run.defect is Defect.NO and verdict in _SEEN_INSTEAD else None
+    if by_test is not None and verdict is not None:
+        begin = _EXPLAINED[by_test][0].lower() + _EXPLAINED[by_test][1:]
+        return by_test, f"{_SEEN_INSTEAD[verdict]} {begin}{_no_defect(run, by_test)}. {cause}"
     return Owner.NOBODY, _UNSEEN.get(verdict, "Not known yet.") if verdict is not None else "Not known yet."
