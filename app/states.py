@@ -38,8 +38,12 @@ ActKind = Literal[
     "lifted",
     "judged_again",
     "claim_corrected",
+    "confirmed",
+    "unconfirmed",
 ]
 # Why a maintainer closed a report, in the words of maintainers.
 Disposition = Literal["by_design", "announced", "duplicate", "not_ours", "fixed", "wont_fix"]
+# A maintainer's word on a report: why it is closed, or that it is a bug. A confirmed bug stays open.
+MaintainersWord = Literal["by_design", "announced", "duplicate", "not_ours", "fixed", "wont_fix", "confirmed"]
 # The kinds of subjects that can be quarantined.
 QuarantineKind = Literal["node", "toolchain", "script"]

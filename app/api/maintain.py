@@ -85,8 +85,19 @@ class CloseBody(Body):
     )
 
 
+class ConfirmBody(Body):
+    """Why a report is a bug."""
+
+    reason: Words = Field(
+        default="",
+        max_length=REASON_CHARACTERS,
+        description="the reason; it is stored and shown, and may be left out",
+        examples=["The sign of the result is wrong."],
+    )
+
+
 class Reply(BaseModel):
-    """The reply to the reporter of a closed report."""
+    """The reply to the reporter of a closed report, or of a confirmed bug."""
 
     markdown: str = Field(
         description="three lines: what was decided, what was measured, where the evidence is"
@@ -197,11 +208,11 @@ def post_close(report_id: str, body: CloseBody, session: SessionDep, token: CanM
     "/reports/{report_id}/reply", operation_id="reply_to_reporter", responses=problem_responses(401, 404)
 )
 def get_reply(report_id: str, request: Request, session: SessionDep, _may: CanRead) -> Reply:
-    """The reply to the reporter, in Markdown. 404 if the report was not closed with a disposition."""
+    """The reply to the reporter, in Markdown. 404 without a word of a maintainer."""
     report = with_answer(session, report_details(session, report_id))
     text = reply_of(report, report.answer or AnswerPart(), base=str(request.base_url).rstrip("/"))
     if text is None:
-        raise NotFoundError("No maintainer has closed this report with a disposition.")
+        raise NotFoundError("No maintainer has closed this report with a disposition, or confirmed it.")
     return Reply(markdown=text)
 
 
@@ -209,6 +220,22 @@ def get_reply(report_id: str, request: Request, session: SessionDep, _may: CanRe
 def post_reopen(report_id: str, body: ReasonBody, session: SessionDep, token: CanMaintain) -> ReportDetails:
     """Open a closed report again."""
     triage.reopen_report(session, report_id, reason=body.reason, who=who(token))
+    return report_details(session, report_id)
+
+
+@router.post("/reports/{report_id}/confirm", operation_id="confirm_report", responses=_ACT)
+def post_confirm(report_id: str, body: ConfirmBody, session: SessionDep, token: CanMaintain) -> ReportDetails:
+    """Confirm that a report is a bug. It stays open and leaves the unexplained ones."""
+    triage.confirm_report(session, report_id, reason=body.reason, who=who(token))
+    return report_details(session, report_id)
+
+
+@router.post("/reports/{report_id}/unconfirm", operation_id="unconfirm_report", responses=_ACT)
+def post_unconfirm(
+    report_id: str, body: ReasonBody, session: SessionDep, token: CanMaintain
+) -> ReportDetails:
+    """Take the confirmation of a bug back."""
+    triage.unconfirm_report(session, report_id, reason=body.reason, who=who(token))
     return report_details(session, report_id)
 
 

@@ -28,6 +28,7 @@ from app.runs.estimates.wording import (
     time_since,
 )
 from app.runs.run_object.answer.disposition_part import DISPOSITIONS
+from app.runs.run_object.answer.new_warnings import warning_text
 from app.runs.run_object.reading_notes import needs_in_words, repair_diff
 from app.runs.run_object.removal_part import removal_words, warning_words
 from app.visible_text import visible
@@ -84,6 +85,7 @@ def environment() -> Environment:
         "clip": text_budget.clip,
         "mark_differences": text_budget.mark_differences,
         "look": labels.look,
+        "new_warning": warning_text,
         "scope_words": scope_words,
         "owner_words": labels.owner_words,
         "card_groups": views.card_groups,

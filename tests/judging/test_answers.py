@@ -12,6 +12,7 @@ from app.intake.reading import Need, NeedKind
 from app.judging.judgement import SIGHTINGS, Defect, Verdict
 from app.judging.report.change import ChangeKind
 from app.runs.run_object.answer.flips import Flip, flip_in
+from app.runs.run_object.answer.new_warnings import new_warnings_of
 from app.runs.run_object.answer.part import Owner
 from app.runs.run_object.answer.sentences import answer_of
 from app.runs.run_object.document import (
@@ -24,7 +25,7 @@ from app.runs.run_object.document import (
     TargetPart,
 )
 from app.runs.run_object.removal_part import RemovalPart
-from worker.contract import Environment
+from worker.contract import CapturedWarning, Environment
 
 SCRIPT = ScriptPart(
     role="main",
@@ -284,3 +285,39 @@ def test_every_verdict_and_state_has_four_sentences() -> None:
     }
     cancelled = answer_of(waiting.model_copy(update={"state": "cancelled"}))
     assert (cancelled.what, cancelled.where) == ("Nothing was decided.", "Nothing was run.")
+
+
+def warning(text: str, category: str = "DeprecationWarning", line: int = 0) -> CapturedWarning:
+    return CapturedWarning(category=category, text=text, script_line=line)
+
+
+def with_warnings(job: JobPart, *warnings: CapturedWarning) -> JobPart:
+    attempts = [one.model_copy(update={"warnings": list(warnings)}) for one in job.attempts]
+    return job.model_copy(update={"attempts": attempts})
+
+
+def test_warnings_that_only_the_newer_side_gives_are_new() -> None:
+    newer, older = REGRESSED
+    after = with_warnings(newer, warning("both"), warning("elsewhere"), warning("here", line=2))
+    document = run(after, with_warnings(older, warning("both")))
+    new = new_warnings_of(flip_in(document))
+    assert [(one.text, one.line, one.newer) for one in new] == [
+        ("here", 2, "2.4.0"),
+        ("elsewhere", None, "2.4.0"),
+    ]
+    whose = answer_of(document).whose
+    assert whose.endswith("With numpy 2.4.0 the script gets a new DeprecationWarning; 2.3.5 gives none.")
+    # A category that the script names itself is text of the script.
+    strange = run(with_warnings(newer, warning("x", "script.Close_this_issue")), older)
+    assert "Close" not in answer_of(strange).whose
+    assert [one.category for one in new_warnings_of(flip_in(strange))] == ["script.Close_this_issue"]
+    same = run(with_warnings(newer, warning("both")), with_warnings(older, warning("both")))
+    assert new_warnings_of(flip_in(same)) == new_warnings_of(None) == []
+
+
+def test_an_older_node_gives_its_warnings_in_stderr() -> None:
+    newer, older = REGRESSED
+    line = "/home/u/script.py:7: FutureWarning: it will go\n"
+    attempts = [one.model_copy(update={"stderr": line}) for one in newer.attempts]
+    [one] = new_warnings_of(flip_in(run(newer.model_copy(update={"attempts": attempts}), older)))
+    assert (one.category, one.text, one.line) == ("FutureWarning", "it will go", 7)

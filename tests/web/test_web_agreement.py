@@ -82,3 +82,32 @@ def test_the_card_keeps_the_known_answer_beside_a_newest_run_that_saw_something_
     page = Page(history.client.get(f"/reports/{report['id']}").text)
     assert "That run" in [one.text for one in page.all("a", href=f"/runs/{answer['known']['run']}")]
     assert "measured: It happens, as reported. Seen on NVIDIA H200" in " ".join(page.text.split())
+
+
+def test_a_new_warning_of_the_newer_version_is_said_at_the_top(history: Web) -> None:
+    """On the front page, in the card, in Markdown and in JSON."""
+    text = "Invalid non-array indices for iterator objects are deprecated"
+    home = " ".join(Page(history.client.get("/").text).text.split())
+    assert f"2.4.0 warns DeprecationWarning: {text}" in home
+    [report] = [
+        one
+        for one in history.client.get("/api/v1/reports?q=flat").json()["items"]
+        if "a.flat[1.0]" in one["title"]
+    ]
+    details = history.client.get(f"/api/v1/reports/{report['id']}").json()
+    assert details["answer"]["whose"] == (
+        "Open: it is not decided whether this is a bug. With numpy 2.4.0 the script gets a new"
+        " DeprecationWarning; 2.3.5 gives none."
+    )
+    [warning] = details["new_warnings"]
+    assert (warning["package"], warning["older"], warning["newer"]) == ("numpy", "2.3.5", "2.4.0")
+    assert (warning["category"], warning["line"]) == ("DeprecationWarning", 5)
+    assert warning["text"].startswith(text)
+    # The answer itself has no text of a script.
+    assert text not in json.dumps(details["answer"])
+    page = Page(history.client.get(f"/reports/{report['id']}").text)
+    card = page.one("section", id="verdict")
+    assert f"Warning numpy 2.4.0, line 5 DeprecationWarning: {text}" in " ".join(card.text.split())
+    markdown = history.client.get(f"/reports/{report['id']}.md").text
+    assert f"numpy 2.4.0 warns, and 2.3.5 does not:\n\n```\nDeprecationWarning: {text}" in markdown
+    assert markdown.index(text) < markdown.index("Environment:")

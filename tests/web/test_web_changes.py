@@ -76,6 +76,13 @@ def test_what_a_maintainer_settles_leaves_the_first_group_at_once(web: Web) -> N
     assert rows(settled) == [f"/reports/{report_id}"]
     assert web.client.post(f"/api/v1/reports/{report_id}/take-back", json=reason).status_code == 200
     assert unexplained in words(web.client.get("/").text)
+    assert web.client.post(f"/api/v1/reports/{report_id}/confirm", json=reason).status_code == 200
+    home = words(web.client.get("/").text)
+    assert "Nothing unexplained with numpy-2.1.0" in home
+    assert "a bug, as a maintainer confirmed" in home
+    assert "● Still broken 1" in home
+    assert web.client.post(f"/api/v1/reports/{report_id}/unconfirm", json=reason).status_code == 200
+    assert unexplained in words(web.client.get("/").text)
     assert web.client.post(f"/api/v1/reports/{report_id}/close", json=reason).status_code == 200
     assert "closed by a maintainer" in words(web.client.get("/").text)
     listed = web.client.get("/api/v1/changes?group=settled").json()["items"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import get_args
 
 import pytest
 from html_page import Page, faults
@@ -14,6 +15,7 @@ from app.http.access import SIGN_IN_COOKIE
 from app.ids import new_id
 from app.runs.maintenance.tokens import Scope, create, list_tokens, revoke
 from app.runs.run_object.answer.disposition_part import DISPOSITIONS
+from app.states import Disposition, MaintainersWord
 from app.web.routes.sign_in import _ours
 
 
@@ -145,7 +147,7 @@ def test_no_visitor_sees_a_field_for_a_password(web: Web) -> None:
     assert len(Page(source).all("input", type="password")) == 1
 
 
-@pytest.mark.parametrize("word", list(DISPOSITIONS))
+@pytest.mark.parametrize("word", get_args(Disposition))
 def test_a_report_is_closed_with_one_word_and_the_reporter_gets_a_reply(web: Web, word: str) -> None:
     report = reported(web)
     other = reported(web, "raise RuntimeError('boom', 2)\n")
@@ -176,6 +178,57 @@ def test_a_report_is_closed_with_one_word_and_the_reporter_gets_a_reply(web: Web
     web.client.post(f"/api/v1{report}/reopen", json={"reason": "x"})
     assert web.client.get(f"/api/v1{report}").json()["disposition"] is None
     assert web.client.get(f"/api/v1{report}/reply").status_code == 404
+
+
+def test_a_maintainer_confirms_a_bug_and_it_stays_open(web: Web) -> None:
+    report = reported(web)
+    here, words = {"Origin": web.url}, DISPOSITIONS["confirmed"]
+    assert Page(web.client.get(report).text).one("form", action=f"{report}/confirm")
+    answer = web.client.post(f"{report}/confirm", data={}, follow_redirects=True, headers=here)
+    assert answer.status_code == 200
+    assert list(faults(answer.text)) == []
+    page = Page(answer.text)
+    assert page.one("title").text.startswith("Confirmed bug · ")
+    assert "● confirmed bug" in " ".join(page.one("p", **{"class": "word"}).text.split())
+    card = " ".join(page.one("section", id="verdict").text.split())
+    assert f"Confirmed bug, decided by local. {words.sentence} Measured: " in card
+    lines = page.one("textarea", id="reply-text").text.strip().splitlines()
+    assert lines[0] == f"**Confirmed bug.** {words.sentence}"
+    assert lines[2].startswith(f"Evidence: {web.url}{report} (confirmed by local, ")
+    stored = web.client.get(f"/api/v1{report}").json()
+    assert (stored["confirmed"]["word"], stored["closed_at"], stored["disposition"]) == (
+        "confirmed",
+        None,
+        None,
+    )
+    assert stored["attention"] == "still_broken"
+    assert web.client.get(f"/api/v1{report}/reply").json()["markdown"].splitlines() == lines
+    markdown = web.client.get(f"{report}.md").text
+    assert f"A maintainer says: Confirmed bug: {words.sentence}" in markdown
+    for path in ("/", "/attention/still_broken", "/reports"):
+        assert "confirmed bug" in Page(web.client.get(path).text).text, path
+    again = web.client.post(f"/api/v1{report}/confirm", json={})
+    assert (again.status_code, again.json()["code"]) == (409, "report_confirmed")
+    taken = web.client.post(f"/api/v1{report}/unconfirm", json={"reason": "It is not."}).json()
+    assert (taken["confirmed"], taken["acts"][0]["what"]) == (None, "unconfirmed")
+    none = web.client.post(f"/api/v1{report}/unconfirm", json={"reason": "x"})
+    assert (none.status_code, none.json()["code"]) == (409, "report_not_confirmed")
+
+
+def test_closing_ends_a_confirmation(web: Web) -> None:
+    report = reported(web)
+    assert (
+        web.client.post(f"/api/v1{report}/confirm", json={"reason": "The sign is wrong."}).status_code == 200
+    )
+    body = {"disposition": "fixed", "fixed_by": "2.4.1"}
+    closed = web.client.post(f"/api/v1{report}/close", json=body).json()
+    assert (closed["confirmed"], closed["disposition"]["word"]) == (None, "fixed")
+    refused = web.client.post(f"/api/v1{report}/confirm", json={})
+    assert (refused.status_code, refused.json()["code"]) == (409, "report_closed")
+
+
+def test_every_word_of_a_maintainer_has_its_sentence() -> None:
+    assert set(DISPOSITIONS) == set(get_args(MaintainersWord)) == {*get_args(Disposition), "confirmed"}
 
 
 def test_a_word_over_rest_needs_what_it_names_and_nothing_else(web: Web) -> None:

@@ -22,13 +22,18 @@ _FORETOLD = re.compile(
 
 
 def warnings_of(seen: Observation) -> list[CapturedWarning]:
-    """The warnings that were shown, each place once.
+    """The warnings that were shown, each place once."""
+    return warnings_in(seen.warnings, seen.stderr)
+
+
+def warnings_in(captured: list[CapturedWarning] | None, stderr: str) -> list[CapturedWarning]:
+    """The warnings that the harness noted, else those in stderr.
 
     stderr is read only if the harness noted none: an older node ran the attempt, or it ended by a signal.
     """
-    if seen.warnings is not None:
-        return seen.warnings
-    printed = dict.fromkeys(match.groups() for match in _PRINTED.finditer(seen.stderr))
+    if captured is not None:
+        return captured
+    printed = dict.fromkeys(match.groups() for match in _PRINTED.finditer(stderr))
     return [
         CapturedWarning(
             category=category,

@@ -13,7 +13,7 @@ from app.judging.report.attention import Attention
 from app.judging.report.change import ChangeKind
 from app.runs.rows.document_cache import cache_document, cached_document
 from app.runs.rows.facts import document_of
-from app.runs.run_object.answer.flips import Flip
+from app.runs.run_object.answer.flips import Flip, flip_in
 from app.runs.run_object.answer.known_answer import known_answer, leaves_open
 from app.runs.run_object.answer.part import AnswerPart
 from app.runs.run_object.answer.sentences import answer_of
@@ -32,8 +32,19 @@ def report_answer(
     session: Session, run: RunDocument, *, report_id: str, attention: Attention | None
 ) -> AnswerPart:
     """The answer of a report by one of its runs. `attention` is the group that its cells put it in."""
+    return answer_and_flip(session, run, report_id=report_id, attention=attention)[0]
+
+
+def answer_and_flip(
+    session: Session, run: RunDocument, *, report_id: str, attention: Attention | None
+) -> tuple[AnswerPart, Flip | None]:
+    """The answer, and the regression or fix that it rests on: of several runs, or of this one alone."""
     row = _newest_flip(queries.flips_of(session, report_id), attention)
     flip = None if row is None else _flip(session, *row, run=run)
+    return _answer(session, run, flip, report_id=report_id), flip or flip_in(run)
+
+
+def _answer(session: Session, run: RunDocument, flip: Flip | None, *, report_id: str) -> AnswerPart:
     answer = run.answer if flip is None else answer_of(run, flip)
     if run.contributed is not None or not leaves_open(run, answer):
         return answer

@@ -95,7 +95,9 @@ def _attention(
     overruling = report.overruled or run.overruled
     if overruling is not None:
         return attention_of_overruling(overruling), owner
-    return attention_of(run.verdict, scope, lines, owner=owner, ran=ran), owner
+    # A maintainer's word that it is a bug goes before what our tests say of its cause.
+    counted = owner if report.confirmed_at is None else Owner.DEFECT
+    return attention_of(run.verdict, scope, lines, owner=counted, ran=ran), owner
 
 
 def _document(session: Session, run: RunRow) -> RunDocument:

@@ -24,6 +24,7 @@ class WaitingReport:
     source_url: str | None
     verdict: Verdict | None
     verified_at: datetime | None
+    is_confirmed: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,4 +92,5 @@ def _waiting_report(row: ReportRow) -> WaitingReport:
         source_url=row.source_url,
         verdict=row.verdict,
         verified_at=row.verified_at,
+        is_confirmed=row.confirmed_at is not None,
     )

@@ -13,12 +13,13 @@ from app.judging.judgement import Verdict
 from app.judging.report.attention import Attention
 from app.judging.report.current_verdict import CurrentVerdict, RunVerdict, current_verdict
 from app.runs.lookup.search import finds_nothing, parse_search
-from app.runs.rows.acts import acts_on, disposition_of, earlier_claims, overruling
+from app.runs.rows.acts import acts_on, confirmation_of, disposition_of, earlier_claims, overruling
 from app.runs.rows.by_id import get_report
 from app.runs.rows.facts import reading_of
 from app.runs.rows.page import Page, page
 from app.runs.rows.similar_reports import SameReport, same_as
 from app.runs.run_object.answer.disposition_part import DispositionPart, reply_markdown
+from app.runs.run_object.answer.new_warnings import NewWarning
 from app.runs.run_object.answer.part import AnswerPart
 from app.runs.run_object.assemble import report_part
 from app.runs.run_object.bisection_document import BisectionPart
@@ -75,6 +76,9 @@ class ReportSummary(BaseModel):
     disposition: Disposition | None = Field(
         default=None, description="why a maintainer closed it; null if it is open, or closed without a word"
     )
+    confirmed_at: datetime | None = Field(
+        default=None, description="when a maintainer confirmed that it is a bug; it stays open"
+    )
     overruled: Verdict | None = Field(default=None, description="a maintainer's verdict on the whole report")
     attention: Attention | None = Field(
         default=None, description="why the report needs attention; null if it needs none"
@@ -109,6 +113,9 @@ class ReportDetails(BaseModel):
         default=None,
         description="why a maintainer closed it; null if it is open, or closed with a reason alone",
     )
+    confirmed: DispositionPart | None = Field(
+        default=None, description="the word of a maintainer that an open report is a bug"
+    )
     overruled: Overruling | None = Field(
         default=None, description="a maintainer's verdict on the report; `standing` stays as measured"
     )
@@ -132,6 +139,10 @@ class ReportDetails(BaseModel):
     answer: AnswerPart | None = Field(
         default=None,
         description="the verdict in four sentences, over all runs of the report; null without a run",
+    )
+    new_warnings: list[NewWarning] = Field(
+        default_factory=list,
+        description="warnings of the newer side of the regression or fix that the older side does not give",
     )
     same_as: list[SameReport] = Field(
         default_factory=list, description="reports with an equal or similar script, newest first"
@@ -190,6 +201,7 @@ def list_reports(
             closed_at=row.closed_at,
             duplicate_of=row.duplicate_of,
             disposition=row.disposition,
+            confirmed_at=row.confirmed_at,
             overruled=row.overruled,
             attention=row.attention,
             withdrawn_at=row.withdrawn_at,
@@ -233,6 +245,7 @@ def report_details(session: Session, report_id: str) -> ReportDetails:
         closed_at=row.closed_at,
         duplicate_of=row.duplicate_of,
         disposition=disposition_of(session, row),
+        confirmed=confirmation_of(session, row),
         overruled=overruling(session, "report", row.id, row.overruled),
         withdrawn_at=row.withdrawn_at,
         earlier_claims=earlier_claims(row),
@@ -271,12 +284,13 @@ def _bisections(session: Session, report_id: str) -> list[BisectionPart]:
 def reply_of(report: ReportDetails, answer: AnswerPart, *, base: str) -> str | None:
     """The reply to the reporter in Markdown. `base` is the address of this service.
 
-    None if no maintainer has closed the report with a disposition.
+    None if no maintainer has closed the report with a disposition or confirmed it.
     """
-    if report.disposition is None:
+    word = report.disposition or report.confirmed
+    if word is None:
         return None
     return reply_markdown(
-        report.disposition,
+        word,
         summary=" ".join(filter(None, (answer.what, answer.where))) if report.standing.run else "",
         address=f"{base}/reports/{report.id}",
         other=f"{base}/reports/{report.duplicate_of}",

@@ -10,6 +10,7 @@ from sqlalchemy import Row
 from sqlalchemy.orm import Session
 
 from app.judging.judgement import Verdict
+from app.judging.output.warnings_of import warnings_in
 from app.judging.report.change import ChangeKind
 from app.judging.report.owner import Owner
 from app.judging.report.triage import TriageGroup
@@ -22,15 +23,16 @@ from app.runs.lookup.changes import (
 )
 from app.storage.queries import changes as change_queries
 from app.storage.queries import triage as queries
+from worker.contract import CapturedWarning
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriageLine:
     """A report that regressed: the change, the counts on both sides, and the hardware.
 
-    `seen_before` and `seen` say how an attempt of the older and of the newer version ended: they quote
-    untrusted text. `is_closed` and `overruled` are a
-    maintainer's acts, and `owner` is that of the report's page.
+    `seen_before` and `seen` say how an attempt of the older and of the newer version ended, and `warning` is
+    one that only the newer version gives: they quote untrusted text. `is_closed`, `is_confirmed` and
+    `overruled` are a maintainer's acts, and `owner` is that of the report's page.
     """
 
     change: ChangeSummary
@@ -39,8 +41,10 @@ class TriageLine:
     hardware: str
     seen_before: str
     seen: str
+    warning: str
     is_closed: bool
     is_withdrawn: bool
+    is_confirmed: bool
     overruled: Verdict | None
     owner: Owner | None
 
@@ -120,7 +124,9 @@ def _line(row: Row[Any], evidence: Mapping[str, Row[Any]]) -> TriageLine:
         hardware=_hardware(after),
         seen_before=_ending(before),
         seen=_ending(after),
+        warning=_new_warning(before, after),
         is_closed=row.closed_at is not None,
+        is_confirmed=row.confirmed_at is not None,
         is_withdrawn=row.withdrawn_at is not None,
         overruled=row.overruled,
         owner=row.owner,
@@ -151,3 +157,19 @@ def _ending(job: Row[Any] | None) -> str:
         return f"ends with {job.signal}"
     lines = (job.stdout or "").strip().splitlines()
     return f"prints {lines[-1]}" if lines else ""
+
+
+def _new_warning(before: Row[Any] | None, after: Row[Any] | None) -> str:
+    """The first warning that only the newer version gives; empty without one."""
+    if before is None or after is None:
+        return ""
+    known = {(one.category, one.text) for one in _warnings(before)}
+    new = [one for one in _warnings(after) if (one.category, one.text) not in known]
+    first = min(new, key=lambda one: not one.script_line, default=None)
+    return "" if first is None else f"{first.category}: {first.text}"
+
+
+def _warnings(job: Row[Any]) -> list[CapturedWarning]:
+    captured = job.warnings
+    stored = None if captured is None else [CapturedWarning.model_validate(one) for one in captured]
+    return warnings_in(stored, job.stderr or "")

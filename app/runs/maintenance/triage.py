@@ -1,4 +1,7 @@
-"""Labels, closing and reopening of reports. A report is closed with a reason, a disposition, or both."""
+"""Labels, closing, reopening and confirming of reports.
+
+A report is closed with a reason, a disposition, or both. A confirmed bug stays open.
+"""
 
 from __future__ import annotations
 
@@ -79,6 +82,37 @@ def close_report(
     details = {"duplicate_of": duplicate_of, "disposition": disposition, "fixed_by": fixed_by or None}
     store_act(session, "report", report_id, "closed", reason=reason, who=who, details=details)
     report.closed_at, report.duplicate_of, report.disposition = now(), duplicate_of, disposition
+    report.confirmed_at = None
+    store_report_verdict(session, report_id)
+
+
+def confirm_report(session: Session, report_id: str, *, reason: str = "", who: str) -> None:
+    """Confirm that a report is a bug. It stays open, and it leaves the unexplained ones.
+
+    Without a reason it gets its own sentence.
+
+    Raises NotFoundError, ConflictError if it is closed, withdrawn or confirmed, InputError.
+    """
+    report = get_report(session, report_id, lock=True)
+    if report.closed_at is not None:
+        raise ConflictError("This report is closed. Reopen it first.", code="report_closed")
+    if report.withdrawn_at is not None:
+        raise ConflictError("This report was withdrawn.", code="report_withdrawn")
+    if report.confirmed_at is not None:
+        raise ConflictError("This report is a confirmed bug already.", code="report_confirmed")
+    reason = reason if reason.strip() else DISPOSITIONS["confirmed"].sentence
+    store_act(session, "report", report_id, "confirmed", reason=reason, who=who, details={})
+    report.confirmed_at = now()
+    store_report_verdict(session, report_id)
+
+
+def unconfirm_report(session: Session, report_id: str, *, reason: str, who: str) -> None:
+    """Take the confirmation of a bug back. Raises NotFoundError, ConflictError without one, InputError."""
+    report = get_report(session, report_id, lock=True)
+    if report.confirmed_at is None:
+        raise ConflictError("Nobody has confirmed that this is a bug.", code="report_not_confirmed")
+    store_act(session, "report", report_id, "unconfirmed", reason=reason, who=who, details={})
+    report.confirmed_at = None
     store_report_verdict(session, report_id)
 
 

@@ -110,6 +110,16 @@ def disposition_of(session: Session, report: ReportRow) -> DispositionPart | Non
     )
 
 
+def confirmation_of(session: Session, report: ReportRow) -> DispositionPart | None:
+    """The word of the maintainer who confirmed that an open report is a bug."""
+    if report.confirmed_at is None:
+        return None
+    row = queries.latest(session, "report", report.id, what="confirmed")
+    if row is None:
+        return None
+    return DispositionPart(word="confirmed", reason=row.reason, who=row.who, created_at=row.created_at)
+
+
 def earlier_claims(report: ReportRow) -> list[EarlierClaim]:
     """The claims that were corrected, newest first."""
     return [EarlierClaim.model_validate(each) for each in reversed(report.earlier_claims)]

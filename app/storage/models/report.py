@@ -56,6 +56,8 @@ class ReportRow(Base):
     duplicate_of: Mapped[Id | None] = mapped_column(ForeignKey("report.id"))
     # Why it is closed. NULL if it is open, or closed with a reason alone.
     disposition: Mapped[Disposition | None] = mapped_column(choice("disposition", Disposition))
+    # When a maintainer confirmed that it is a bug. It stays open then.
+    confirmed_at: Mapped[datetime | None]
     # The claims before each correction, oldest first, with author and reason; and the last correction.
     earlier_claims: Mapped[list[dict[str, Any]]] = mapped_column(
         JSONB, default=list, server_default=sql("'[]'::jsonb")

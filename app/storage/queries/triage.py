@@ -17,6 +17,8 @@ from app.storage.models import AttemptRow, ChangeRow, EnvironmentRow, JobRow, Re
 GROUPS = tuple(TriageGroup)
 _ANNOUNCED = "announced"
 _CHARACTERS = 400
+# Warnings are looked for in so much of stderr.
+_STDERR_CHARACTERS = 4_000
 
 
 def group_number() -> ColumnElement[int]:
@@ -28,6 +30,7 @@ def group_number() -> ColumnElement[int]:
         ReportRow.closed_at.is_not(None),
         ReportRow.withdrawn_at.is_not(None),
         ReportRow.overruled.is_not(None),
+        ReportRow.confirmed_at.is_not(None),
         RunRow.overruled.is_not(None),
         ReportRow.owner.in_([*NO_DEFECT, Owner.NOBODY]),
     )
@@ -78,6 +81,7 @@ def regressions(session: Session, toolchains: Collection[str], *, each: int) -> 
             ReportRow.source_url,
             ReportRow.closed_at,
             ReportRow.withdrawn_at,
+            ReportRow.confirmed_at,
             ReportRow.owner,
             func.coalesce(ReportRow.overruled, RunRow.overruled).label("overruled"),
             listed.c.number,
@@ -114,6 +118,8 @@ def evidence_of(session: Session, job_ids: Collection[str]) -> dict[str, Row[Any
             EnvironmentRow.facts["cpu.model"].astext.label("processor"),
             func.left(seen[("exception", "type")].astext, _CHARACTERS).label("exception_type"),
             func.left(seen[("exception", "message")].astext, _CHARACTERS).label("exception_message"),
+            seen["warnings"].label("warnings"),
+            func.left(seen["stderr"].astext, _STDERR_CHARACTERS).label("stderr"),
             seen["signal"].astext.label("signal"),
             func.right(seen["stdout"].astext, _CHARACTERS).label("stdout"),
             select(func.count()).where(*counted).correlate(JobRow).scalar_subquery().label("attempts"),

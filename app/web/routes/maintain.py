@@ -121,6 +121,20 @@ def post_reopen(report_id: str, session: SessionDep, who: MaintainerByForm, reas
     return _back(f"/reports/{report_id}")
 
 
+@router.post("/reports/{report_id}/confirm")
+def post_confirm(report_id: str, session: SessionDep, who: MaintainerByForm, reason: Text = "") -> Response:
+    """Confirm that a report is a bug."""
+    triage.confirm_report(session, report_id, reason=reason, who=who)
+    return _back(f"/reports/{report_id}")
+
+
+@router.post("/reports/{report_id}/unconfirm")
+def post_unconfirm(report_id: str, session: SessionDep, who: MaintainerByForm, reason: Text = "") -> Response:
+    """Take the confirmation of a bug back."""
+    triage.unconfirm_report(session, report_id, reason=reason, who=who)
+    return _back(f"/reports/{report_id}")
+
+
 @router.post("/reports/{report_id}/withdraw")
 def post_withdraw(report_id: str, session: SessionDep, who: MaintainerByForm, reason: Text = "") -> Response:
     """Withdraw a report and erase its texts."""

@@ -14,7 +14,7 @@ from app.http.checked_route import CheckedRoute
 from app.http.problems import status_of
 from app.http.state import SessionDep, SettingsDep
 from app.http.submitter import WithdrawCookie, corrector_by_form
-from app.runs.lookup.answers import answer_of_report, with_answer
+from app.runs.lookup.answers import answer_and_warnings, answer_of_report, with_answer
 from app.runs.lookup.changes import list_changes
 from app.runs.lookup.history import history
 from app.runs.lookup.rates import with_counts
@@ -45,7 +45,7 @@ from app.web.formats import (
     negotiate_format,
 )
 from app.web.pages import html_response, page, render, render_cached
-from app.web.parts import lazily
+from app.web.parts import Lazy, lazily
 from app.web.views import reports as views
 from app.web.views.pictures import report_map, report_picture_file
 from app.web.views.whole_pages.timeline import Timeline, timeline_of
@@ -134,11 +134,13 @@ def get_report(
         run = None if current is None else run_document(session, current.id, settings=settings)
         points = history(session, name, scripts=report.report.scripts)
         points = points if run is None else with_counts(session, points, known=run)
+        both = lazily(answer_and_warnings, session, report, run)
         values = views.report_values(
             report,
             run,
             points,
-            answer=lazily(answer_of_report, session, report, run),
+            answer=Lazy(lambda: both()[0]),
+            new_warnings=Lazy(lambda: both()[1]),
             address=address,
             start=start,
             older=older,
@@ -152,7 +154,7 @@ def get_report(
             presets=known_presets(settings).values(),
             viewer=viewer,
             reply=None
-            if report.disposition is None
+            if report.disposition is None and report.confirmed is None
             else reply_of(report, values["answer"]() if run else AnswerPart(), base=address_of(request, "")),
             timeline=lazily(_timeline, session, report),
         )

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from app.judging.judgement import CheckResult
 from app.judging.verdict.contrast import ContrastKind
 from app.runs.run_object.answer.disposition_part import DISPOSITIONS, DispositionPart
+from app.runs.run_object.answer.flips import flip_in
+from app.runs.run_object.answer.new_warnings import NewWarning, new_warnings_of, warning_text
 from app.runs.run_object.answer.part import AnswerPart
 from app.runs.run_object.bisection_document import BisectionPart
 from app.runs.run_object.document import FindingPart, JobPart, RunDocument
@@ -77,6 +79,7 @@ def run_markdown(
     disposition: DispositionPart | None = None,
     removals: Sequence[RemovalPart] = (),
     bisections: Sequence[BisectionPart] = (),
+    new_warnings: Lazy[list[NewWarning]] | None = None,
 ) -> str:
     """A run in a few lines.
 
@@ -89,7 +92,13 @@ def run_markdown(
     parts = (
         draw_part(f"{name}, in Markdown", write, placeholder=SENTENCE.format(name), run=run.id)
         for name, write in _parts(
-            run, address, grid, answer or Lazy(lambda: run.answer), removals, bisections=bisections
+            run,
+            address,
+            grid,
+            answer or Lazy(lambda: run.answer),
+            removals,
+            bisections=bisections,
+            new_warnings=new_warnings or Lazy(lambda: new_warnings_of(flip_in(run))),
         )
     )
     return "\n\n".join(filter(None, [preface, *parts])) + "\n"
@@ -114,9 +123,11 @@ def _parts(
     removals: Sequence[RemovalPart],
     *,
     bisections: Sequence[BisectionPart],
+    new_warnings: Lazy[list[NewWarning]],
 ) -> Iterator[tuple[str, Callable[[], str]]]:
     """The parts in their order: the name of each, and the function that writes it."""
     yield "the answer", lambda: _slots(answer())
+    yield "the new warnings", lambda: _new_warnings(new_warnings())
     yield "the environment", lambda: _environment(run)
     yield "the next step", lambda: plain(wording.what_is_missing(run), "")
     yield "since when", lambda: "" if grid is None or answer().baseline else since_sentence(grid())
@@ -159,6 +170,16 @@ def _slots(answer: AnswerPart) -> str:
         ("Known", "" if answer.known is None else answer.known.words),
     )
     return "\n".join(f"- **{name}:** {_plain_sentence(text)}" for name, text in slots if text)
+
+
+def _new_warnings(warnings: Sequence[NewWarning]) -> str:
+    """The warnings that only the newer version gives, fenced."""
+    if not warnings:
+        return ""
+    first, text = warnings[0], "\n".join(map(warning_text, warnings))
+    versions = f"{first.package} {first.newer} warns, and {first.older} does not:"
+    begin = plain(versions, "The newer version warns, and the older one does not:")
+    return f"{begin}\n\n{fence(_shorten(text))}"
 
 
 def _plain_sentence(text: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from app.judging.judgement import CheckResult, ComparisonResult
 from app.runs.lookup.history import Point
 from app.runs.lookup.reports import ReportDetails
+from app.runs.run_object.answer.new_warnings import NewWarning
 from app.runs.run_object.answer.part import AnswerPart
 from app.runs.run_object.claim_part import CheckPart, ClaimPart
 from app.runs.run_object.document import RunDocument
@@ -111,6 +112,7 @@ def report_values(
     points: Sequence[Point],
     *,
     answer: Lazy[AnswerPart],
+    new_warnings: Lazy[list[NewWarning]],
     address: str,
     start: int,
     older: int = 0,
@@ -133,13 +135,22 @@ def report_values(
         "posts": lazily(marked_posts, report.text, report.report.exhibits, form=report.form),
         "claim_json": lazily(claim_json, report.report.claim),
         "jobs": {},
+        "new_warnings": new_warnings,
     }
-    of_run = _WITHOUT_RUN if run is None else _of_run(report, run, grid, answer, address=address)
+    of_run = (
+        _WITHOUT_RUN if run is None else _of_run(report, run, grid, answer, new_warnings, address=address)
+    )
     return {**values, **of_run}
 
 
 def _of_run(
-    report: ReportDetails, run: RunDocument, grid: Lazy[Grid], answer: Lazy[AnswerPart], *, address: str
+    report: ReportDetails,
+    run: RunDocument,
+    grid: Lazy[Grid],
+    answer: Lazy[AnswerPart],
+    new_warnings: Lazy[list[NewWarning]],
+    *,
+    address: str,
 ) -> dict[str, Any]:
     """The values of the current run of a report."""
     claim, differing = lazily(claim_rows, run), lazily(environment_differences, run)
@@ -165,9 +176,10 @@ def _of_run(
             grid=grid,
             answer=answer,
             overruling=report.overruled,
-            disposition=report.disposition,
+            disposition=report.disposition or report.confirmed,
             removals=report.removals,
             bisections=latest_bisections(report.bisections),
+            new_warnings=new_warnings,
         ),
         "live": run.state in OPEN_STATES,
     }

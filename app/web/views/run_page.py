@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
+from app.runs.run_object.answer.flips import flip_in
+from app.runs.run_object.answer.new_warnings import NewWarning, new_warnings_of
 from app.runs.run_object.document import RunDocument
 from app.runs.run_object.reading_notes import environment_differences
 from app.states import OPEN_STATES
@@ -64,6 +66,7 @@ def run_values(document: RunDocument, *, address: str, places: Places = FIRST) -
     return {
         "run": run,
         "tested": lazily(cause_test_words, run),
+        "new_warnings": lazily(_new_warnings, run),
         "cells": Lazy(lambda: cells()[places.cell : places.cell + views.MOST_CELLS]),
         "cells_all": len(run.jobs),
         "start": places.cell,
@@ -88,3 +91,7 @@ def run_values(document: RunDocument, *, address: str, places: Places = FIRST) -
         "state_words": state_words(run),
         "markdown": lazily(run_markdown, run, address=address),
     }
+
+
+def _new_warnings(run: RunDocument) -> list[NewWarning]:
+    return new_warnings_of(flip_in(run))

@@ -1,4 +1,4 @@
-"""The reason why a maintainer closed a report, and the reply to the reporter in three lines of Markdown."""
+"""A maintainer's word on a report, and the reply to the reporter in three lines of Markdown."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.states import Disposition
+from app.states import MaintainersWord
 from app.visible_text import visible
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DispositionWords:
-    """A disposition for readers: its name on a button, and a sentence for the reporter."""
+    """A word of a maintainer for readers: its name on a button, and a sentence for the reporter."""
 
     name: str
     sentence: str
 
 
-DISPOSITIONS: Mapping[Disposition, DispositionWords] = {
+DISPOSITIONS: Mapping[MaintainersWord, DispositionWords] = {
     "by_design": DispositionWords(name="By design", sentence="This works as it is meant to."),
     "announced": DispositionWords(
         name="Announced", sentence="A warning of an older version announced this change."
@@ -29,15 +29,21 @@ DISPOSITIONS: Mapping[Disposition, DispositionWords] = {
     "not_ours": DispositionWords(name="Not ours", sentence="The cause is outside of this project."),
     "fixed": DispositionWords(name="Fixed", sentence="This is fixed."),
     "wont_fix": DispositionWords(name="Won't fix", sentence="It happens, and it will stay as it is."),
+    "confirmed": DispositionWords(
+        name="Confirmed bug", sentence="This is a bug. It stays open until it is fixed."
+    ),
 }
 
 
 class DispositionPart(BaseModel):
-    """The word of a maintainer on a closed report. The measured verdict stays in `standing`."""
+    """The word of a maintainer: why a report is closed, or that it is a bug.
+
+    The measured verdict stays in `standing`.
+    """
 
     model_config = ConfigDict(frozen=True)
 
-    word: Disposition
+    word: MaintainersWord
     duplicate_of: str | None = Field(default=None, description="the id of another report")
     fixed_by: str | None = Field(default=None, description="a version, or the address of a change")
     reason: str
@@ -61,8 +67,9 @@ def reply_markdown(part: DispositionPart, *, summary: str, address: str, other: 
     if reason != words.sentence:
         decided += f" {reason}"
     measured = f"Measured: {summary}" if summary else "Measured: nothing yet."
-    closed = f"{part.created_at:%-d %b %Y}"
-    return f"{decided}\n{measured}\nEvidence: {address} (closed by {_line(part.who)}, {closed}).\n"
+    day = f"{part.created_at:%-d %b %Y}"
+    act = "confirmed" if part.word == "confirmed" else "closed"
+    return f"{decided}\n{measured}\nEvidence: {address} ({act} by {_line(part.who)}, {day}).\n"
 
 
 def _line(text: str) -> str:

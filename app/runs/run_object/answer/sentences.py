@@ -15,6 +15,7 @@ from app.judging.report.change import ChangeKind
 from app.judging.report.homogeneity import Homogeneity
 from app.judging.report.owner import Owner
 from app.runs.run_object.answer.flips import Flip, flip_in
+from app.runs.run_object.answer.new_warnings import new_warning_words
 from app.runs.run_object.answer.part import AnswerPart
 from app.runs.run_object.answer.places import (
     contrast_words,
@@ -205,7 +206,7 @@ def _whose(run: RunDocument, flip: Flip | None) -> tuple[Owner, str]:
         owner = by_test
         words = f"{_EXPLAINED[owner]}{_no_defect(run, owner)}. {cause}"
     else:
-        why = cause if removal is None else removal_words(removal)
+        why = new_warning_words(flip) or cause if removal is None else removal_words(removal)
         owner, words = Owner.OPEN, f"Open: it is not decided whether this is a bug. {why}"
     return owner, words.strip()
 
