@@ -32,8 +32,8 @@ def get_home(session: SessionDep, settings: SettingsDep, _may: CanRead) -> Respo
     def other_groups() -> list[Group]:
         newest = regressions()
         # Those in the folded group are listed once more: a confirmed bug is still broken.
-        shown = [part for part in newest.parts if part.group is not TriageGroup.SETTLED] if newest else []
-        above = {line.change.report for part in shown for line in part.lines}
+        parts = [part for part in newest.parts if part.group is not TriageGroup.SETTLED] if newest else []
+        above = {line.change.report for part in parts for line in part.lines}
         return groups(session, each=MOST_OF_A_GROUP, without=above)
 
     return page(
