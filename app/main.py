@@ -31,7 +31,6 @@ from app.api.doors import github, webhooks
 from app.api.openapi.describe import describe
 from app.bounded.calls import set_limits, warm_up
 from app.http import problems
-from app.http.announcements import Announcements
 from app.http.answers import ApiAnswers
 from app.http.guards import Guards
 from app.http.meters import Meters
@@ -40,6 +39,8 @@ from app.http.query import refuse_unknown_query, refuse_unknown_query_of_forms
 from app.http.quotas import Quotas
 from app.http.request_log import RequestLog, Template, Templates
 from app.http.state import WebState
+from app.http.streams.announcements import Announcements
+from app.http.streams.feed import Feeds
 from app.mcp.door import PATH as MCP_PATH
 from app.mcp.door import McpDoor
 from app.settings import ServiceSettings
@@ -165,6 +166,7 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
         meters=meters,
         announcements=announcements,
         quotas=quotas,
+        feeds=Feeds(announcements),
     )
     door = McpDoor(application, chosen, version=_version(), most_bytes=most_bytes)
     application.state.mcp_door = door

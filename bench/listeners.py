@@ -4,7 +4,7 @@
 
 The bench starts its own service in a temporary home. Pages are fetched one after the other: without
 listeners, with them, and without them again. Meanwhile a submission every half a second makes events. Only
-ratios within one run can be compared.
+ratios within one run can be compared. The processor seconds are those of the web process alone.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
+import psutil
 from main_path import keep, machine, start_service, toolchain
 
 PAGES = 200
@@ -142,34 +143,48 @@ async def submitting(client: httpx2.AsyncClient) -> AsyncIterator[None]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def pages(client: httpx2.AsyncClient, run: str) -> dict[str, float]:
+def web_seconds(service: psutil.Process) -> float:
+    """The processor seconds of the web process of a service."""
+    web = next(each for each in service.children(recursive=True) if "app.serve.web" in each.cmdline())
+    times = web.cpu_times()
+    return times.user + times.system
+
+
+async def pages(client: httpx2.AsyncClient, run: str, service: psutil.Process) -> dict[str, float]:
     """Milliseconds of pages: the first page, a run's page and a run in brief, in turn."""
     paths = ("/", f"/runs/{run}", f"/api/v1/runs/{run}?view=brief")
     taken = []
+    start, used = time.monotonic(), web_seconds(service)
     for number in range(PAGES):
         began = time.perf_counter()
         (await client.get(paths[number % len(paths)])).raise_for_status()
         taken.append(1000 * (time.perf_counter() - began))
     ordered = sorted(taken)
-    return {"median_ms": round(ordered[PAGES // 2], 1), "p99_ms": round(ordered[int(0.99 * PAGES)], 1)}
+    seconds = time.monotonic() - start
+    return {
+        "median_ms": round(ordered[PAGES // 2], 1),
+        "p99_ms": round(ordered[int(0.99 * PAGES)], 1),
+        "seconds": round(seconds, 2),
+        "web_cpu_seconds": round(web_seconds(service) - used, 2),
+    }
 
 
-async def measure(url: str, count: int, name: str) -> dict[str, Any]:
+async def measure(url: str, count: int, name: str, service: psutil.Process) -> dict[str, Any]:
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(httpx2.AsyncClient(base_url=url, timeout=60))
         run = await start_long_run(client, name)
         await stack.enter_async_context(submitting(client))
-        await pages(client, run)  # the first ones import and compile templates
+        await pages(client, run, service)  # the first ones import and compile templates
         result: dict[str, Any] = {}
         for phase, path in (("one_run", f"/api/v1/runs/{run}/events"), ("all_events", "/api/v1/events")):
-            before = await pages(client, run)
+            before = await pages(client, run, service)
             async with listening(url, path, count) as listeners:
                 opened, events, began = listeners.open, listeners.events, time.monotonic()
-                beside = await pages(client, run)
+                beside = await pages(client, run, service)
                 seconds = time.monotonic() - began
                 await listeners.look()
                 a_second = (listeners.events - events) / seconds
-            after = await pages(client, run)
+            after = await pages(client, run, service)
             without = (before["p99_ms"] + after["p99_ms"]) / 2
             result[phase] = {
                 "open": opened,
@@ -196,7 +211,9 @@ def main() -> None:
         process, url = start_service(Path(folder), Path(found["python"]).parents[2])
         try:
             load = os.getloadavg()
-            result = asyncio.run(measure(url, arguments.listeners, found["name"]))
+            result = asyncio.run(
+                measure(url, arguments.listeners, found["name"], psutil.Process(process.pid))
+            )
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(30)

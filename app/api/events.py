@@ -1,16 +1,14 @@
 """Events as server-sent events: those of a run, and those of all runs.
 
 Events are read from the database. The broker says when there are new ones. In between, no database session
-is open. Listeners that are at the same place share one read.
+is open. A listener that has caught up gets what the feed of its stream reads for all listeners.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Iterable
 from functools import partial
-from typing import NamedTuple
 
 from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
@@ -18,48 +16,29 @@ from fastapi.responses import Response
 from fastapi.sse import EventSourceResponse, format_sse_event
 
 from app.errors import InputError
-from app.http.announcements import LOOK_SECONDS, Listener
 from app.http.guards import HEAD
 from app.http.quotas import caller_of
 from app.http.state import WebState, state_of
+from app.http.streams.announcements import EVERY_RUN, LOOK_SECONDS
+from app.http.streams.feed import Page, Place, Read
 from app.runs.rows.events import (
     START,
     Event,
-    Place,
     events_after,
     events_of_all,
     is_over,
     newest_place,
     place_of,
 )
+from app.runs.rows.events import Place as PlaceOfAll
 
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-# While an earlier transaction is under way, later events are held back. They are looked for so often.
-HELD_BACK_SECONDS = 0.1
-# A read is shared for so long with listeners to whom nothing else was announced.
-SHARED_SECONDS = 1.0
-
-
-class Page(NamedTuple):
-    """Events in order, as they are sent. Listeners at the same place share them."""
-
-    events: bytes
-    # The id of the last event in the stream; empty without any.
-    last: str = ""
-    # Nothing will come any more.
-    is_ended: bool = False
-    # There are events that can't be shown yet.
-    is_held_back: bool = False
-
-
-Read = Callable[[str], Page]
 
 
 def follow(request: Request, run_id: str, *, last_event_id: str | None) -> Response:
     """Stream the events of a run that come after an event number. Raises NotFoundError, InputError."""
-    state = state_of(request)
-    last = str(_number_of(last_event_id))
-    read = partial(_read_run, state, run_id)
+    last = (_number_of(last_event_id),)
+    read = partial(_read_run, state_of(request), run_id)
     first = read(last)
     if first.is_ended and not first.events:
         # A browser connects again after the end of a stream. 204 tells it to stop.
@@ -73,20 +52,19 @@ def follow_all(request: Request, *, since: str | None, last_event_id: str | None
     given = last_event_id or since
     if given in {None, ""}:
         with state.sessions.begin() as session:
-            last = str(newest_place(session))
+            last = newest_place(session)
     else:
-        last = str(START if given == "0" else place_of(given or ""))
+        last = START if given == "0" else place_of(given or "")
     read = partial(_read_all, state)
-    return _answer(request, "", read, read(last), last)
+    return _answer(request, EVERY_RUN, read, read(last), last)
 
 
-def _answer(request: Request, run_id: str, read: Read, first: Page, last: str) -> Response:
+def _answer(request: Request, run_id: str, read: Read, first: Page, last: Place) -> Response:
     if request.scope.get(HEAD):
         return Response(media_type="text/event-stream", headers=HEADERS)
     caller = caller_of(request)
     state_of(request).announcements.require_room(caller)
-    shared = partial(_share, state_of(request), run_id, read)
-    stream = _stream(state_of(request), run_id, shared, first, last, caller=caller)
+    stream = _stream(state_of(request), run_id, read, first, last, caller=caller)
     return EventSourceResponse(stream, headers=HEADERS)
 
 
@@ -104,81 +82,55 @@ def _number_of(last_event_id: str | None) -> int:
     return int(last_event_id)
 
 
-def _read_run(state: WebState, run_id: str, last: str) -> Page:
+def _read_run(state: WebState, run_id: str, last: tuple[int]) -> Page:
     """The events of a run after a number, and whether the run has ended."""
     with state.sessions.begin() as session:
         # The state is read first. If the run ends before the events are read, the next call sees the end.
         is_ended = is_over(session, run_id)
-        events = events_after(session, run_id, int(last))
-        return _page([(str(event.number), event) for event in events], is_ended=is_ended)
+        events = events_after(session, run_id, *last)
+        pieces = _sent((str(event.number), event) for event in events)
+        places = [(event.number,) for event in events]
+        # `run.finished` does not end the stream: the run may have been reopened since.
+        return Page(tuple(zip(places, pieces, strict=True)), is_ended=is_ended and not events)
 
 
-def _read_all(state: WebState, last: str) -> Page:
+def _read_all(state: WebState, last: PlaceOfAll) -> Page:
     """The events of all runs after a place."""
     with state.sessions.begin() as session:
-        events, is_held_back = events_of_all(session, Place.parse(last))
-        return _page([(str(place), event) for place, event in events], is_held_back=is_held_back)
+        events, is_held_back = events_of_all(session, last)
+        pieces = _sent((str(place), event) for place, event in events)
+        places = [place for place, _ in events]
+        return Page(tuple(zip(places, pieces, strict=True)), is_held_back=is_held_back)
 
 
-def _page(events: Sequence[tuple[str, Event]], *, is_ended: bool = False, is_held_back: bool = False) -> Page:
-    sent = b"".join(
-        format_sse_event(id=place, event=event.kind, data_str=json.dumps(event.ids))
-        for place, event in events
-    )
-    return Page(sent, events[-1][0] if events else "", is_ended=is_ended, is_held_back=is_held_back)
-
-
-async def _share(state: WebState, run_id: str, read: Read, last: str, version: int) -> Page:
-    """Read, or take the read of another listener since the same announcement.
-
-    Whatever is announced later has a read of its own. So a read may be taken for a moment after its end:
-    listeners look without an announcement, too, and a thousand of them would look all the time.
-    """
-    key = (run_id, last, version)
-    task = state.shared_reads.get(key)
-    if task is None:
-        task = asyncio.ensure_future(run_in_threadpool(read, last))
-        state.shared_reads[key] = task
-        task.add_done_callback(partial(_forget, state, key))
-    # The stream that began the read may be closed. The others still want the answer.
-    return await asyncio.shield(task)
-
-
-def _forget(state: WebState, key: tuple[str, str, int], task: asyncio.Future[Page]) -> None:
-    """Forget a read, after SHARED_SECONDS if it is complete."""
-    is_complete = not task.cancelled() and task.exception() is None and not task.result().is_held_back
-    if is_complete:
-        asyncio.get_running_loop().call_later(SHARED_SECONDS, state.shared_reads.pop, key, None)
-    else:
-        state.shared_reads.pop(key, None)
+def _sent(events: Iterable[tuple[str, Event]]) -> list[bytes]:
+    """Events as they are sent, each with its id in the stream."""
+    return [
+        format_sse_event(id=name, event=event.kind, data_str=json.dumps(event.ids)) for name, event in events
+    ]
 
 
 async def _stream(
-    state: WebState,
-    run_id: str,
-    read: Callable[[str, int], Awaitable[Page]],
-    page: Page,
-    last: str,
-    *,
-    caller: str | None,
+    state: WebState, run_id: str, read: Read, page: Page, last: Place, *, caller: str | None
 ) -> AsyncIterator[bytes]:
-    with state.announcements.listening(run_id, caller=caller) as listener:
-        if not page.events:
-            # We listen from now on, so an event that came since the first read is found here.
-            page = await read(last, listener.version)
+    with state.announcements.room(caller):
         while True:
-            if page.events:
-                yield page.events
-                last = page.last
-            # `run.finished` does not end the stream: the run may have been reopened since.
-            if page.is_ended and not page.events:
+            while page.events:
+                yield page.content
+                last = page.events[-1][0]
+                page = await run_in_threadpool(read, last)
+            if page.is_ended:
                 return
-            if not page.events:
-                if not await _wait(listener, page) and not page.is_held_back:
-                    yield format_sse_event(comment="still running")
-                listener.announced.clear()
-            page = await read(last, listener.version)
-
-
-async def _wait(listener: Listener, page: Page) -> bool:
-    return await listener.wait(HELD_BACK_SECONDS if page.is_held_back else LOOK_SECONDS)
+            with state.feeds.seat(run_id, read, last) as seat:
+                while (news := seat.feed.after(last)) is not None:
+                    if news.content:
+                        last = news.last
+                        yield news.content
+                    elif news.is_ended:
+                        return
+                    elif not await seat.wait(LOOK_SECONDS):
+                        yield format_sse_event(comment="still running")
+                # The feed no longer has what comes next. If a read has nothing, nothing is before its start.
+                start = seat.feed.start
+                page = await run_in_threadpool(read, last)
+                last = last if page.events else max(last, start)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from sys import exc_info
 from typing import Annotated, Any, cast
 
@@ -13,9 +12,10 @@ from fastapi import Depends, Request
 from sqlalchemy import Engine
 from sqlalchemy.orm import Session, sessionmaker
 
-from app.http.announcements import Announcements
 from app.http.meters import Meters
 from app.http.quotas import Quotas
+from app.http.streams.announcements import Announcements
+from app.http.streams.feed import Feeds
 from app.settings import ServiceSettings
 from app.storage.broker import Broker
 
@@ -31,8 +31,7 @@ class WebState:
     meters: Meters
     announcements: Announcements
     quotas: Quotas
-    # Reads of events that several listeners wait for.
-    shared_reads: dict[tuple[str, str, int], asyncio.Future[Any]] = field(default_factory=dict)
+    feeds: Feeds
 
 
 def state_of(request: Request) -> WebState:

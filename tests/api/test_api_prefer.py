@@ -13,8 +13,8 @@ from running_web import web_of
 from stage import Stage, result
 
 from app.errors import UnavailableError
-from app.http.announcements import Announcements
 from app.http.prefer import preferred_wait
+from app.http.streams.announcements import Announcements
 from app.storage.models import RunRow
 
 BODY = {"script": "raise RuntimeError('boom')\n", "claim": "RuntimeError: boom"}

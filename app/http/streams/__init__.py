@@ -1,0 +1,1 @@
+"""Streams of events: announcements of the broker, and the events that all listeners share."""
