@@ -11,7 +11,9 @@ from running_web import Web
 from stage import Stage, result
 
 from app.runs.maintenance.withdraw import withdraw
+from app.runs.submission.relaunch import relaunch
 from app.runs.submission.submit import Submission, submit
+from app.targets.planning.run_request import RunRequest
 from app.targets.target import Target
 from worker.contract import Outcome
 
@@ -135,3 +137,12 @@ def test_a_run_and_a_report_of_many_cells_have_a_map(web: Web) -> None:
         assert len(names) == 3
         assert all(name.endswith("13 more targets alike") for name in names)
     assert "too few results" in web.client.get(f"/reports/{send(web.stage, '2.0.0')}/map").text
+    # A kept map is drawn anew after another run.
+    say_hello(web.stage, *BROKEN, "2.2.0", slots=64)
+    with web.stage.session() as session:
+        more = RunRequest(targets=(Target(toolchain="numpy-2.2.0", settings={"threads": "1"}),))
+        relaunch(session, document.report.id or "", more, settings=web.stage.settings)
+    finish(web.stage, {**BROKEN, "2.2.0": True})
+    for _ in range(2):
+        [picture] = Page(web.client.get(f"{report}/map").text).all("svg")
+        assert picture.attributes["aria-label"] == "Results of 14 targets in 4 versions"

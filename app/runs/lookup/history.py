@@ -58,14 +58,24 @@ class Point(BaseModel):
 
 
 def history(
-    session: Session, report_id: str, *, scripts: Sequence[ScriptPart] = (), limit: int = MOST_POINTS
+    session: Session,
+    report_id: str,
+    *,
+    scripts: Sequence[ScriptPart] = (),
+    limit: int = MOST_POINTS,
+    with_outputs: bool = True,
 ) -> list[Point]:
-    """The judged jobs of a report, newest first, with their versions of the package that varies most."""
+    """The judged jobs of a report, newest first, with their versions of the package that varies most.
+
+    Pictures need no outputs. Without them, the points have no `seen` and no `stdout_digest`.
+    """
     imported = sorted({name for script in scripts for name in packages_among(script.needs)}, key=_weight)[
         :MOST_PACKAGES
     ]
     packages = list(dict.fromkeys((*imported, *_ALWAYS)))
-    rows = queries.points_of_report(session, report_id, packages=packages, limit=limit)
+    rows = queries.points_of_report(
+        session, report_id, packages=packages, limit=limit, with_outputs=with_outputs
+    )
     cells = Cells(session, {row.run_id for row in rows})
     targets = [cells.target(row.run_id, row.target) for row in rows]
     versions_of_rows = [

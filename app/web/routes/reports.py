@@ -85,7 +85,7 @@ def get_picture(
             ended = "withdrawn" if report.withdrawn_at is not None else "not run yet"
             return report_picture_file(f"This report was {ended}.", [], [])
         run = run_document(session, current.id, settings=settings)
-        points = history(session, report_id, scripts=report.report.scripts)
+        points = history(session, report_id, scripts=report.report.scripts, with_outputs=False)
         scripts = [script.digest for script in report.report.scripts]
         what = answer_of_report(session, report, run).what
         return report_picture_file(what, with_counts(session, points, known=run), scripts)
@@ -98,12 +98,18 @@ def get_picture(
 def get_map(report_id: str, session: SessionDep, _may: CanRead) -> Response:
     """The results of a report on many targets and versions as a picture."""
     report = _with_texts(report_details(session, report_id))
-    points = history(session, report_id, scripts=report.report.scripts)
-    picture = lazily(report_map, points, [script.digest for script in report.report.scripts])
-    heading = report.report.title or ""
-    return page(
-        "map.html", picture=picture, heading=heading, back=f"/reports/{report_id}", columns="versions"
-    )
+    state = source_digest(session, report)
+
+    def render_text() -> str:
+        scripts = report.report.scripts
+        points = history(session, report_id, scripts=scripts, with_outputs=False)
+        picture = lazily(report_map, points, [script.digest for script in scripts])
+        heading = report.report.title or ""
+        return render(
+            "map.html", picture=picture, heading=heading, back=f"/reports/{report_id}", columns="versions"
+        )
+
+    return html_response(render_cached(None if state is None else f"{state} map", render_text))
 
 
 @router.get("/reports/{report_id}")

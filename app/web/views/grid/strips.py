@@ -76,12 +76,17 @@ def strips_of(points: Sequence[Point], scripts: Sequence[str], *, most: int = MO
     package = points[0].package if points else "torch"
     several = len({number for number, _ in rows}) > 1
     shared = Counter((number, label) for number, label, _ in stacks)
+    names = {version: package_name(package, [version]) for version in versions}
+    untried = {
+        version: Mark(version=version, shape=Shape.UNTRIED, words=f"{name}: not tried")
+        for version, name in names.items()
+    }
     strips = [
         _strip(
             f"script {number}, {label}" if several else label,
             hardware,
             row,
-            Columns(package=package, versions=versions, names_hardware=shared[number, label] > 1),
+            Columns(names=names, untried=untried, names_hardware=shared[number, label] > 1),
         )
         for (number, label, hardware), row in stacks.items()
         if not row.keys().isdisjoint(versions)
@@ -102,22 +107,24 @@ def _by_hardware(points: Sequence[Point]) -> Mapping[str, list[Point]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
-    """The versions of a picture. `names_hardware`: several machines share the target, so words say which."""
+    """The versions of a picture, with their names and the mark of a machine without a result there.
 
-    package: str
-    versions: tuple[str, ...]
+    `names_hardware`: several machines share the target, so words say which.
+    """
+
+    names: Mapping[str, str]
+    untried: Mapping[str, Mark]
     names_hardware: bool
 
 
 def _strip(label: str, hardware: str, row: Mapping[str, Stack], columns: Columns) -> Strip:
     name = one_line(f"{label}, {hardware}" if hardware and columns.names_hardware else label, 60)
-    marks = []
-    for version in columns.versions:
-        called = package_name(columns.package, [version])
-        if version in row:
-            marks.append(_mark(version, row[version].current[0], f"{called}, {name}"))
-        else:
-            marks.append(Mark(version=version, shape=Shape.UNTRIED, words=f"{called}: not tried"))
+    marks = [
+        _mark(version, row[version].current[0], f"{called}, {name}")
+        if version in row
+        else columns.untried[version]
+        for version, called in columns.names.items()
+    ]
     return Strip(label=one_line(label, 80), hardware=one_line(hardware, 80), marks=tuple(marks))
 
 
