@@ -42,7 +42,7 @@ class Page(NamedTuple):
 
 
 class News(NamedTuple):
-    """What a feed has behind a place: the place of the last event, and all events as they are sent."""
+    """The events of a feed behind a place, as they are sent, and the place of the last one."""
 
     last: Place
     content: bytes = b""
