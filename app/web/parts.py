@@ -92,8 +92,8 @@ def failed_parts() -> Iterator[list[str]]:
         _FAILED.reset(token)
 
 
-def draw_part(name: str, draw: Callable[[], Text], *, placeholder: Text, **ids: str) -> Text:
-    """The text of a part; `placeholder` if drawing it fails. Such a fault is logged with the ids.
+def draw_part(name: str, draw: Callable[[], Text], *, placeholder: Callable[[], Text], **ids: str) -> Text:
+    """The text of a part; that of `placeholder` if drawing it fails. Such a fault is logged with the ids.
 
     Raises what is an answer itself: SamehereError, and SQLAlchemyError.
     """
@@ -110,7 +110,7 @@ def draw_part(name: str, draw: Callable[[], Text], *, placeholder: Text, **ids: 
         failed = _FAILED.get()
         if failed is not None:
             failed.append(name)
-        return placeholder
+        return placeholder()
 
 
 class LazyContext(Context):
@@ -152,8 +152,8 @@ class PartExtension(Extension):
         id: str = "",  # noqa: A002 - the name of the attribute
         **ids: str,
     ) -> Markup:
-        attribute = Markup(' id="{}"').format(id) if id else ""
-        placeholder = PLACEHOLDERS[instead].format(
-            sentence=SENTENCE.format(name), columns=columns, id=attribute
-        )
+        def placeholder() -> Markup:
+            attribute = Markup(' id="{}"').format(id) if id else ""
+            return PLACEHOLDERS[instead].format(sentence=SENTENCE.format(name), columns=columns, id=attribute)
+
         return draw_part(name, caller, placeholder=placeholder, **ids)

@@ -93,4 +93,4 @@ def test_what_is_an_answer_is_no_fault_of_a_part() -> None:
         raise NotFoundError("There is no run with this id.")
 
     with pytest.raises(NotFoundError):
-        parts.draw_part("the claim", refuse, placeholder="")
+        parts.draw_part("the claim", refuse, placeholder=str)

@@ -186,17 +186,17 @@ def list_reports(
         return find_reports(session, search, before=before, limit=most, source_url=address)
 
     reports = page(read, cursor=cursor, limit=limit)
-    ids = [row.id for row in reports.items]
-    counts, latest = queries.count_runs(session, ids), queries.latest_runs(session, ids)
+    runs = queries.latest_runs(session, [row.id for row in reports.items])
 
     def summary(row: ReportRow) -> ReportSummary:
+        latest, count = runs[row.id]
         return ReportSummary(
             id=row.id,
             title=row.title,
             source_url=row.source_url,
             created_at=row.created_at,
-            runs=counts.get(row.id, 0),
-            latest=_run_summary(latest[row.id]) if row.id in latest else None,
+            runs=count,
+            latest=None if latest is None else _run_summary(latest),
             labels=row.labels,
             closed_at=row.closed_at,
             duplicate_of=row.duplicate_of,

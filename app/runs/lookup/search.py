@@ -10,7 +10,7 @@ from app.search.terms import Query
 from app.search.tokens import tokens
 from app.search.toolchains import matching_toolchains, toolchain_query
 from app.storage.queries.reports import search as queries
-from app.storage.queries.reports.search import Search
+from app.storage.queries.reports.search_conditions import Search
 from worker.contract.text import storable_text
 
 

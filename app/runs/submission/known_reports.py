@@ -43,7 +43,7 @@ def known_reports(session: Session, digest: str, script: str) -> list[KnownRepor
     latest = queries.latest_runs(session, rows)
     known = []
     for one in similar:
-        row, run = rows.get(one.id), latest.get(one.id)
+        row, (run, _) = rows.get(one.id), latest.get(one.id, (None, 0))
         if row is None or row.withdrawn_at is not None or row.is_canary:
             continue
         known.append(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 from app.judging.judgement import CheckResult
 from app.judging.verdict.contrast import ContrastKind
@@ -90,7 +91,7 @@ def run_markdown(
     """
     preface = _preface(overruling or run.overruled, disposition)
     parts = (
-        draw_part(f"{name}, in Markdown", write, placeholder=SENTENCE.format(name), run=run.id)
+        draw_part(f"{name}, in Markdown", write, placeholder=partial(SENTENCE.format, name), run=run.id)
         for name, write in _parts(
             run,
             address,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from sqlalchemy import LargeBinary, Row, Text, cast, exists, func, literal_column, or_, select, true
+from sqlalchemy import LargeBinary, Row, Text, cast, exists, func, literal, literal_column, or_, select, true
 from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by, distinct_on
 from sqlalchemy.orm import Session, aliased
 
@@ -98,27 +98,18 @@ def reports_of_ids(session: Session, report_ids: Iterable[str]) -> Sequence[Repo
     return session.scalars(select(ReportRow).where(ReportRow.id.in_(list(report_ids)))).all()
 
 
-def latest_runs(session: Session, report_ids: Iterable[str]) -> dict[str, RunRow]:
-    """The latest run of each report by our own nodes, by report id. Reads one row for each report."""
+def latest_runs(session: Session, report_ids: Iterable[str]) -> dict[str, tuple[RunRow | None, int]]:
+    """The latest run of each report by our own nodes, and the number of all its runs, by report id."""
     own = select(RunRow).where(RunRow.report_id == ReportRow.id, RunRow.contributed_by.is_(None))
     newest = own.order_by(RunRow.id.desc()).limit(1).correlate(ReportRow).lateral()
+    of_report = select(func.count()).where(RunRow.report_id == ReportRow.id)
     statement = (
-        select(aliased(RunRow, newest))
-        .select_from(ReportRow)
-        .join(newest, true())
-        .where(ReportRow.id.in_(list(report_ids)))
+        select(ReportRow.id, aliased(RunRow, newest), of_report.correlate(ReportRow).scalar_subquery())
+        .outerjoin(newest, true())
+        # One array: a list of any length is the same statement.
+        .where(ReportRow.id == func.any(literal(list(report_ids), ARRAY(Text))))
     )
-    return {row.report_id: row for row in session.scalars(statement)}
-
-
-def count_runs(session: Session, report_ids: Iterable[str]) -> dict[str, int]:
-    """The number of runs of each report, by report id."""
-    statement = (
-        select(RunRow.report_id, func.count())
-        .where(RunRow.report_id.in_(list(report_ids)))
-        .group_by(RunRow.report_id)
-    )
-    return dict(session.execute(statement).all())
+    return {report_id: (run, count) for report_id, run, count in session.execute(statement)}
 
 
 def latest_jobs(session: Session, report_id: str) -> Sequence[Row[JobRow, RunRow]]:
