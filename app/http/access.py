@@ -147,8 +147,12 @@ def check_scope(request: Request, scope: Scope) -> Token | None:
         if kind.lower() == "bearer" and secret.strip()
         else None
     )
-    with state.sessions.begin() as session:
-        token = _allow(request, session, state.settings, credentials, scope=scope)
+    if needs_database(request, scope):
+        with state.sessions.begin() as session:
+            token = _allow(request, session, state.settings, credentials, scope=scope)
+    else:
+        # Without a statement there is no transaction to begin and to end.
+        token = _allow(request, state.sessions(), state.settings, credentials, scope=scope)
     request.state.checked_scopes = {scope: token}
     return token
 

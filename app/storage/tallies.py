@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import cast
 
-from sqlalchemy import func, insert, select, text
+from sqlalchemy import Table, func, insert, select, text
 from sqlalchemy.orm import Session
 
 from app.storage.models import TallyRow
@@ -21,6 +22,7 @@ ROWS_BEFORE_SUMMING = 2000
 # The upper bounds of the buckets of times, in seconds.
 BUCKETS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
 _ROWS_AT_ONCE = 50_000
+_INSERT = insert(cast("Table", TallyRow.__table__))
 
 
 class Tally(StrEnum):
@@ -70,8 +72,8 @@ def store_tallies(session: Session) -> None:
     """Write the parts of this transaction. Call it before the commit."""
     parts = session.info.pop(KEY, None)
     if parts:
-        session.execute(
-            insert(TallyRow),
+        session.connection().execute(
+            _INSERT,
             [
                 {"name": name.value, "label": label, "number": number, "seconds": seconds}
                 for (name, label), (number, seconds) in parts.items()

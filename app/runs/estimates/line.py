@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
+from heapq import heapify, heappop, heappush
 
 from app.settings import ServiceSettings
 from app.storage.queries.queue.queue import Candidate, Hold
 from app.storage.queries.queue.turns import Turn, Turns, first_on_several_cards
-from app.targets.target import target_of
 from worker.contract import AttemptKind
 
 # After so many seconds of the play, who waits too long is looked for again.
@@ -20,7 +20,7 @@ class Line:
     """The attempts that wait, and those on nodes, which end in the order in which they began.
 
     Nodes hold `places` attempts at a time, and each attempt takes `seconds`. Nobody comes later, and no node
-    is preferred.
+    is preferred. `has_several_cards` says whether an attempt needs more than one card.
     """
 
     def __init__(
@@ -32,6 +32,7 @@ class Line:
         seconds: float,
         moment: datetime,
         settings: ServiceSettings,
+        has_several_cards: bool,
     ) -> None:
         on_nodes = [hold for hold in holds if hold.kind is not AttemptKind.PREVIEW]
         self._held: deque[Candidate | Hold] = deque(on_nodes)
@@ -45,10 +46,11 @@ class Line:
             self._runs.setdefault(candidate.run_id, deque()).append(candidate)
             if candidate.submitter:
                 self._runs_of[candidate.submitter].add(candidate.run_id)
-        self._has_several_cards = any(target_of(candidate).cards_needed > 1 for candidate in waiting)
-        # The turn of each run that has something left.
-        self._next: dict[str, Turn] = {}
-        self._look_at_all()
+        self._has_several_cards = has_several_cards
+        # The turn of each run that has something left, and all of them in order, with some from before.
+        self._next: dict[str, Turn] = {run_id: self._turn(run_id) for run_id in self._runs}
+        self._order = list(self._next.values())
+        heapify(self._order)
 
     def starts(self) -> Iterator[Candidate]:
         """The attempts in the order of their starts."""
@@ -72,9 +74,8 @@ class Line:
         self._turns.end(ended)
         self._turns.overdue_since = self._overdue_since
         if before.timestamp() // _LOOK_SECONDS != self._moment.timestamp() // _LOOK_SECONDS:
-            self._look_at_all()
-        else:
-            self._look([ended])
+            self._look_at_begun()
+        self._look([ended])
 
     def _round(self) -> Iterator[Candidate]:
         """One round of dispatch."""
@@ -84,9 +85,12 @@ class Line:
             self._start(candidate)
             yield candidate
         while self._next and len(self._held) < self._places:
-            candidate = self._runs[min(self._next.values()).run_id][0]
-            self._start(candidate)
-            yield candidate
+            turn = heappop(self._order)
+            # Others have been replaced since.
+            if self._next.get(turn.run_id) is turn:
+                candidate = self._runs[turn.run_id][0]
+                self._start(candidate)
+                yield candidate
 
     def _first_on_several_cards(self) -> list[Candidate]:
         if not self._has_several_cards:
@@ -107,18 +111,25 @@ class Line:
         self._turns.start(candidate)
         self._look([candidate])
 
-    def _look_at_all(self) -> None:
-        for run_id in self._runs:
+    def _look_at_begun(self) -> None:
+        """Note the turns that change with time alone: those of runs of which something has begun."""
+        for run_id in self._begun:
             self._note(run_id)
 
     def _look(self, changed: Sequence[Candidate | Hold]) -> None:
         """Note the turns of the runs that these attempts count for."""
-        runs = {attempt.run_id for attempt in changed}
         for attempt in changed:
-            runs |= self._runs_of.get(attempt.submitter or "", set())
-        for run_id in runs & self._runs.keys():
-            self._note(run_id)
+            for run_id in self._runs_of.get(attempt.submitter or "", ()):
+                self._note(run_id)
+            self._note(attempt.run_id)
 
     def _note(self, run_id: str) -> None:
-        candidate = self._runs[run_id][0]
-        self._next[run_id] = self._turns.turn_of(candidate, run_has_begun=run_id in self._begun)
+        if run_id not in self._runs:
+            return
+        turn = self._turn(run_id)
+        if turn != self._next[run_id]:
+            self._next[run_id] = turn
+            heappush(self._order, turn)
+
+    def _turn(self, run_id: str) -> Turn:
+        return self._turns.turn_of(self._runs[run_id][0], run_has_begun=run_id in self._begun)

@@ -129,13 +129,22 @@ def positions(
     `is_cut` says that `waiting` is not the whole queue.
     """
     loads: dict[frozenset[str], _Load] = {}
-    targets = {candidate.job_id: target_of(candidate) for candidate in waiting}
+    targets = _targets(waiting)
     nodes_of = {job_id: load.nodes_for(target) for job_id, target in targets.items()}
     totals = Counter(nodes_of[candidate.job_id] for candidate in waiting if _opens_cell(candidate))
     missing = set(own) & targets.keys()
     one = durations.of("", next(iter(targets.values()))).range.about if targets else 0.0
-    line = Line(waiting, load.holds, places=load.held_at_once, seconds=one, moment=moment, settings=settings)
+    line = Line(
+        waiting,
+        load.holds,
+        places=load.held_at_once,
+        seconds=one,
+        moment=moment,
+        settings=settings,
+        has_several_cards=any(target.cards_needed > 1 for target in targets.values()),
+    )
     parts: dict[str, WaitingPart] = {}
+    ranges: dict[tuple[str, int], RangePart] = {}
     for candidate in line.starts():
         job_id, target = candidate.job_id, targets[candidate.job_id]
         nodes = nodes_of[job_id]
@@ -155,8 +164,23 @@ def positions(
             if not missing:
                 break
         script = (scripts or {}).get(job_id, "")
-        loads.setdefault(nodes, _Load()).add(candidate, durations.of(script, target).range)
+        seconds = ranges.get((script, id(target)))
+        if seconds is None:
+            seconds = ranges[script, id(target)] = durations.of(script, target).range
+        loads.setdefault(nodes, _Load()).add(candidate, seconds)
     return parts
+
+
+def _targets(waiting: Sequence[Candidate]) -> dict[str, Target]:
+    """The target of each job. The data of equal targets is often one object, which is read once."""
+    read: dict[int, Target] = {}
+    targets: dict[str, Target] = {}
+    for candidate in waiting:
+        place = id(candidate.target)
+        if place not in read:
+            read[place] = target_of(candidate)
+        targets[candidate.job_id] = read[place]
+    return targets
 
 
 def _reason(nodes: frozenset[str], load: FleetLoad) -> str | None:

@@ -16,7 +16,6 @@ from app.runs.rows.nodes import fleet as known_fleet
 from app.runs.run_object.document import JobPart, RangePart, RunDocument, WaitingPart
 from app.settings import ServiceSettings
 from app.states import OPEN_STATES
-from app.storage.queries.queue import queue
 from app.storage.queries.queue import queue_position as queries
 from app.storage.queries.queue.queue import Candidate
 from app.targets.planning.plan import Plan
@@ -104,7 +103,7 @@ def _positions(
     moment = now()
     stored = {candidate.job_id for candidate in waiting}
     waiting += [_plan_cell(document, job, moment) for job in jobs if job.id not in stored]
-    load = FleetLoad(fleet=fleet, holds=queue.holds(session), required_level=settings.required_level)
+    load = FleetLoad(fleet=fleet, holds=queries.known_holds(session), required_level=settings.required_level)
     return positions(
         {job.id for job in jobs},
         waiting,

@@ -86,20 +86,29 @@ def dispatch(session: Session, broker: Broker, *, settings: ServiceSettings) -> 
     holds = queue.holds(session)
     uses = read_card_uses(session, fleet, holds)
     capacities = capacities_of(fleet, holds, uses)
-    free = sum(max(0, capacity.attempts) + max(0, capacity.previews) for capacity in capacities.values())
-    if not free:
+    free = sum(max(0, capacity.attempts) for capacity in capacities.values())
+    free_previews = sum(max(0, capacity.previews) for capacity in capacities.values())
+    # While all places for others are taken, only the runs that have previews count. A long queue is not read.
+    of_runs = None if free else queue.runs_with_previews(session) if free_previews else []
+    if of_runs is not None and not of_runs:
         return 0
     # One more than the free places: the first attempt of a job may be a preview that no node takes.
     candidates = queue.candidates(
-        session, nodes=fleet, of_a_job=free + 1, without_scripts=quarantines.scripts, late_settings=CURES
+        session,
+        nodes=fleet,
+        of_a_job=free + free_previews + 1,
+        without_scripts=quarantines.scripts,
+        late_settings=CURES,
+        of_runs=of_runs,
     )
     uses |= read_card_uses(session, fleet, candidates)
     by_id = {candidate.attempt_id: candidate for candidate in candidates}
     level = settings.required_level
-    chosen = {
-        **choose_previews(candidates, capacities, required_level=level),
-        **choose(candidates, capacities, holds, uses=uses, settings=settings, next_on_cards=_next_on_cards),
-    }
+    chosen = choose_previews(candidates, capacities, required_level=level)
+    if free:
+        chosen |= choose(
+            candidates, capacities, holds, uses=uses, settings=settings, next_on_cards=_next_on_cards
+        )
     if not chosen:
         return 0
     locked = queue.lock_queued(session, chosen)

@@ -17,7 +17,7 @@ from worker.contract import Hello, Level
 
 def current_quarantines(session: Session) -> Quarantines:
     """The nodes, toolchains and scripts in quarantine."""
-    rows = queries.active(session)
+    rows = queries.active_names(session)
     names = {
         kind: frozenset(row.name for row in rows if row.kind == kind)
         for kind in ("node", "toolchain", "script")

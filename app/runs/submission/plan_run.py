@@ -14,6 +14,7 @@ from app.runs.rows.quarantined_parts import current_quarantines, mark_quarantine
 from app.settings import ServiceSettings
 from app.targets.planning.plan import Plan, RepeatPlan, make_plan, plan_cell, runnable
 from app.targets.planning.run_request import RunRequest
+from app.targets.quarantines import Quarantines
 from app.targets.target import Target
 from worker.contract import Hello
 
@@ -25,11 +26,16 @@ def plan_run(
     *,
     fleet: Sequence[Hello],
     settings: ServiceSettings,
+    quarantines: Quarantines | None = None,
 ) -> Plan:
-    """The plan of a request. A cell that only a quarantine keeps from running says so. Raises InputError."""
+    """The plan of a request. A cell that only a quarantine keeps from running says so. Raises InputError.
+
+    `quarantines` are read if they are not known.
+    """
     if request.preset is None and request.targets is None:
         request = replace(request, preset=settings.preset)
-    quarantines = current_quarantines(session)
+    if quarantines is None:
+        quarantines = current_quarantines(session)
     whole = whole_fleet(session, settings=settings) if quarantines else fleet
     plan = make_plan(
         reading,

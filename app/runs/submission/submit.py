@@ -14,7 +14,8 @@ from app.intake.reading import NeedKind, Reading
 from app.intake.text.corrected_environment import with_corrected_environment
 from app.runs.estimates.plan_document import plan_document
 from app.runs.estimates.waiting import with_estimate
-from app.runs.rows.nodes import fleet as known_fleet
+from app.runs.rows.nodes import whole_fleet
+from app.runs.rows.quarantined_parts import current_quarantines, offers
 from app.runs.rows.withdraw_secret import new_secret, secret_digest
 from app.runs.run_object.document import RunDocument
 from app.runs.run_object.storable import json_digest
@@ -105,7 +106,8 @@ def submit(
     Raises InputError, ConflictError.
     """
     reading = read_submission(submission, settings=settings)
-    nodes = known_fleet(session, settings=settings) if fleet is None else fleet
+    quarantines = current_quarantines(session)
+    nodes = offers(whole_fleet(session, settings=settings), quarantines) if fleet is None else fleet
     if dry_run:
         document = planned_run(session, submission, reading, nodes, settings=settings)
         return SubmitResult(document=document, created=False)
@@ -134,12 +136,15 @@ def submit(
         source_url=submission.source_url,
         withdraw_digest=secret_digest(secret),
     )
+    plan = None
+    if not reading.ask:
+        plan = plan_run(session, reading, submission, fleet=nodes, settings=settings, quarantines=quarantines)
     # Nobody else knows the report before the commit, so nobody can withdraw it meanwhile.
     document = launch_plan(
         session,
         report,
         reading,
-        None if reading.ask else plan_run(session, reading, submission, fleet=nodes, settings=settings),
+        plan,
         run_id=run_id,
         fleet=nodes,
         settings=settings,

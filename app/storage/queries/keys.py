@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
-from typing import Any
+from functools import cache
+from typing import Any, cast
 
-from sqlalchemy import and_, case, func, or_, select
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import Table, and_, case, func, or_, select
+from sqlalchemy.dialects.postgresql import Insert, insert
 from sqlalchemy.orm import Session
 
 from app.storage.models import EnvironmentRow, IdempotencyKeyRow, ScriptRow
@@ -34,22 +35,24 @@ def store_scripts(
         row = {"digest": digest, "text": text, "created_at": moment, "shape_digest": shape, "sketch": sketch}
         rows.append(row)
     if rows:
-        new = insert(ScriptRow)
-        gets_marks = and_(ScriptRow.shape_digest.is_(None), new.excluded.shape_digest.is_not(None))
-        again = {
-            "text": new.excluded.text,
-            "erased_at": None,
-            "sketch": case((gets_marks, new.excluded.sketch), else_=ScriptRow.sketch),
-            "shape_digest": func.coalesce(ScriptRow.shape_digest, new.excluded.shape_digest),
-        }
-        session.execute(
-            new.on_conflict_do_update(
-                index_elements=[ScriptRow.digest],
-                set_=again,
-                where=or_(ScriptRow.erased_at.is_not(None), gets_marks),
-            ),
-            rows,
-        )
+        session.connection().execute(_insert_scripts(), rows)
+
+
+@cache
+def _insert_scripts() -> Insert:
+    new = insert(cast("Table", ScriptRow.__table__))
+    gets_marks = and_(ScriptRow.shape_digest.is_(None), new.excluded.shape_digest.is_not(None))
+    again = {
+        "text": new.excluded.text,
+        "erased_at": None,
+        "sketch": case((gets_marks, new.excluded.sketch), else_=ScriptRow.sketch),
+        "shape_digest": func.coalesce(ScriptRow.shape_digest, new.excluded.shape_digest),
+    }
+    return new.on_conflict_do_update(
+        index_elements=[ScriptRow.digest],
+        set_=again,
+        where=or_(ScriptRow.erased_at.is_not(None), gets_marks),
+    )
 
 
 def store_environment(session: Session, digest: str, facts: dict[str, Any], *, moment: datetime) -> None:

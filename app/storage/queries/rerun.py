@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from functools import cache
 
-from sqlalchemy import ColumnElement, and_, exists, func, or_, select
+from sqlalchemy import ColumnElement, Select, and_, exists, func, or_, select
 from sqlalchemy.dialects.postgresql import distinct_on, insert
 from sqlalchemy.orm import Session
 
@@ -94,12 +95,16 @@ def without_baseline(session: Session, *, since: str, limit: int) -> Sequence[Ch
 
 def count_open(session: Session, triggers: Collection[Trigger]) -> int:
     """The number of open runs with these triggers."""
-    statement = (
+    return session.scalar(_count_open(frozenset(triggers))) or 0
+
+
+@cache
+def _count_open(triggers: frozenset[Trigger]) -> Select[int]:
+    return (
         select(func.count())
         .select_from(RunRow)
-        .where(RunRow.state.in_(OPEN_STATES), RunRow.trigger.in_(list(triggers)))
+        .where(RunRow.state.in_(OPEN_STATES), RunRow.trigger.in_(sorted(triggers)))
     )
-    return session.scalar(statement) or 0
 
 
 def attempts_spent(session: Session, *, since: str) -> int:

@@ -12,10 +12,12 @@ from sqlalchemy.orm import Session
 
 from app.storage.models import NodeRow
 
+_ALL_NODES = select(NodeRow).order_by(NodeRow.name)
+
 
 def all_nodes(session: Session) -> Sequence[NodeRow]:
     """All nodes, by name."""
-    return session.scalars(select(NodeRow).order_by(NodeRow.name)).all()
+    return session.scalars(_ALL_NODES).all()
 
 
 def lock_nodes(session: Session, names: Iterable[str]) -> Sequence[NodeRow]:

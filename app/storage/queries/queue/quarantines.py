@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Select, and_, func, literal_column, or_, select
+from sqlalchemy import ColumnElement, Row, Select, and_, func, literal_column, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from app.judging.judgement import Verdict
@@ -32,6 +32,14 @@ def active(session: Session) -> Sequence[QuarantineRow]:
     return session.scalars(
         select(QuarantineRow).where(QuarantineRow.lifted_at.is_(None)).order_by(QuarantineRow.id)
     ).all()
+
+
+_ACTIVE_NAMES = select(QuarantineRow.kind, QuarantineRow.name).where(QuarantineRow.lifted_at.is_(None))
+
+
+def active_names(session: Session) -> Sequence[Row[QuarantineKind, str]]:
+    """The kinds and the names of what is quarantined."""
+    return session.execute(_ACTIVE_NAMES).all()
 
 
 def active_of(session: Session, kind: QuarantineKind, name: str) -> QuarantineRow | None:

@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from sqlalchemy import (
+    BindParameter,
     Exists,
+    Integer,
     Row,
     ScalarSelect,
+    Select,
     Text,
+    all_,
     and_,
+    any_,
+    bindparam,
     exists,
     func,
     or_,
@@ -20,7 +27,7 @@ from sqlalchemy import (
     true,
     update,
 )
-from sqlalchemy.dialects.postgresql import array
+from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Session, aliased
 from sqlalchemy.sql.selectable import LateralFromClause
 
@@ -31,6 +38,12 @@ from worker.contract import AttemptKind
 # Attempts of one run that are read in a round. No fleet takes more at once.
 PER_RUN = 400
 MOST_CANDIDATES = 2000
+_RUNS_WITH_PREVIEWS = (
+    select(AttemptRow.run_id)
+    .where(AttemptRow.state == "queued", AttemptRow.kind == AttemptKind.PREVIEW)
+    .order_by(AttemptRow.id)
+    .limit(MOST_CANDIDATES)
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,16 +102,38 @@ def candidates(
     come last. The attempts of a job are alike, so at most `of_a_job` of each are read. `of_runs` limits the
     runs.
     """
-    waiting = _waiting_attempts(of_a_job)
+    excluded = list(without_scripts)
+    values = {
+        "nodes": list(nodes),
+        "of_a_job": of_a_job,
+        "late_settings": sorted(late_settings),
+        **({} if of_runs is None else {"runs": list(of_runs)}),
+        **({"scripts": excluded} if excluded else {}),
+    }
+    query = _candidates(limits_runs=of_runs is not None, excludes_scripts=bool(excluded))
+    # Equal targets become one object, so that whoever goes through a long queue reads each of them once.
+    targets: dict[str, dict[str, Any]] = {}
+    return [
+        _candidate(row, targets.setdefault(repr(row.target), row.target))
+        for row in session.execute(query, values)
+    ]
+
+
+@cache
+def _candidates(*, limits_runs: bool, excludes_scripts: bool) -> Select[Any]:
+    """The statement of `candidates`. It is built once: that takes longer than its execution."""
+    waiting = _waiting_attempts(bindparam("of_a_job", type_=Integer))
     background = RunRow.trigger.not_in(FOREGROUND).label("background")
     is_canary = (RunRow.trigger == "canary").label("is_canary")
     turn = _begun_attempts() + waiting.c.place
-    is_late = and_(JobRow.target["settings"].has_any(array(sorted(late_settings), type_=Text)), turn > 0)
+    late_settings = bindparam("late_settings", type_=ARRAY(Text))
+    is_late = and_(JobRow.target["settings"].has_any(late_settings), turn > 0)
     rank = (
         func.row_number()
         .over(partition_by=JobRow.run_id, order_by=(is_late, turn, JobRow.position, waiting.c.id))
         .label("rank")
     )
+    nodes = bindparam("nodes", type_=ARRAY(Text))
     ranked_jobs = (
         select(
             waiting.c.id,
@@ -119,22 +154,41 @@ def candidates(
         .select_from(JobRow)
         .join(waiting, true())
         .join(RunRow, RunRow.id == JobRow.run_id)
-        .where(JobRow.state.in_(OPEN_STATES), or_(JobRow.node.is_(None), JobRow.node.in_(list(nodes))))
+        .where(JobRow.state.in_(OPEN_STATES), or_(JobRow.node.is_(None), JobRow.node == any_(nodes)))
     )
-    if of_runs is not None:
-        ranked_jobs = ranked_jobs.where(JobRow.run_id.in_(list(of_runs)))
-    excluded = list(without_scripts)
-    if excluded:
-        ranked_jobs = ranked_jobs.where(JobRow.script_digest.not_in(excluded))
+    if limits_runs:
+        ranked_jobs = ranked_jobs.where(JobRow.run_id == any_(bindparam("runs", type_=ARRAY(Text))))
+    if excludes_scripts:
+        scripts = bindparam("scripts", type_=ARRAY(Text))
+        ranked_jobs = ranked_jobs.where(JobRow.script_digest != all_(scripts))
     ranked = ranked_jobs.subquery()
     turns = (ranked.c.is_canary.desc(), ranked.c.background, ranked.c.rank, ranked.c.run_id)
-    rows = session.execute(
-        select(ranked).where(ranked.c.rank <= PER_RUN).order_by(*turns).limit(MOST_CANDIDATES)
+    return select(ranked).where(ranked.c.rank <= PER_RUN).order_by(*turns).limit(MOST_CANDIDATES)
+
+
+_HOLDS = (
+    select(
+        AttemptRow.node,
+        AttemptRow.run_id,
+        AttemptRow.kind,
+        AttemptRow.job_id,
+        AttemptRow.lease_no,
+        AttemptRow.state,
+        JobRow.target,
+        RunRow.submitter,
     )
-    return [_candidate(row) for row in rows]
+    .join(JobRow, JobRow.id == AttemptRow.job_id)
+    .join(RunRow, RunRow.id == AttemptRow.run_id)
+    .where(AttemptRow.state.in_(HELD_ATTEMPT_STATES), AttemptRow.node.is_not(None))
+)
 
 
-def _waiting_attempts(most: int) -> LateralFromClause:
+def runs_with_previews(session: Session) -> Sequence[str]:
+    """The runs of which a preview waits, oldest first."""
+    return session.scalars(_RUNS_WITH_PREVIEWS).all()
+
+
+def _waiting_attempts(most: BindParameter[int]) -> LateralFromClause:
     """The queued attempts of a job, `most` at most, each with its place among them."""
     place = func.row_number().over(order_by=AttemptRow.id) - 1
     return (
@@ -170,13 +224,13 @@ def _run_has_begun() -> Exists:
     return exists().where(others.run_id == RunRow.id, others.node.is_not(None)).correlate(RunRow)
 
 
-def _candidate(row: Row[Any]) -> Candidate:
+def _candidate(row: Row[Any], target: dict[str, Any]) -> Candidate:
     return Candidate(
         attempt_id=row.id,
         job_id=row.job_id,
         run_id=row.run_id,
         node=row.node,
-        target=row.target,
+        target=target,
         queued_at=row.queued_at,
         kind=row.kind,
         background=row.background,
@@ -190,21 +244,7 @@ def _candidate(row: Row[Any]) -> Candidate:
 
 def holds(session: Session) -> list[Hold]:
     """All attempts on nodes."""
-    rows = session.execute(
-        select(
-            AttemptRow.node,
-            AttemptRow.run_id,
-            AttemptRow.kind,
-            AttemptRow.job_id,
-            AttemptRow.lease_no,
-            AttemptRow.state,
-            JobRow.target,
-            RunRow.submitter,
-        )
-        .join(JobRow, JobRow.id == AttemptRow.job_id)
-        .join(RunRow, RunRow.id == AttemptRow.run_id)
-        .where(AttemptRow.state.in_(HELD_ATTEMPT_STATES), AttemptRow.node.is_not(None))
-    )
+    rows = session.execute(_HOLDS)
     return [
         Hold(
             node=row.node,

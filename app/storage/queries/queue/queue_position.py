@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from functools import cache
+from typing import Any, NamedTuple, TypeVar, cast
 from weakref import WeakKeyDictionary
 
-from sqlalchemy import func, select, true
+from sqlalchemy import Select, Text, any_, bindparam, func, select, true
+from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Session
 
 from app.states import FOREGROUND, OPEN_ATTEMPT_STATES, OPEN_STATES
 from app.storage.models import AttemptRow, JobRow, RunRow, ScriptRow
-from app.storage.queries.queue.queue import Candidate, candidates
+from app.storage.queries.queue.queue import Candidate, Hold, candidates, holds
 from worker.contract import AttemptKind
 
 # Limits for the attempts and runs of others that are read. A longer queue is shown as longer.
@@ -24,9 +26,14 @@ MOST_JOBS = 40
 MOST_RECENT = 60
 # The beginning of a long queue is read again after so many seconds.
 LONG_QUEUE_SECONDS = 1.0
+FactT = TypeVar("FactT")
 
 
-_BACKGROUND = RunRow.trigger.not_in(FOREGROUND)
+_OPENED = (
+    select(RunRow.id)
+    .where(RunRow.state.in_(OPEN_STATES))
+    .order_by(RunRow.trigger.not_in(FOREGROUND), RunRow.id)
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +52,8 @@ class _Queue(NamedTuple):
     attempts: Sequence[Candidate]
     key: Any
     read_at: float
+    # Other facts that are as old, by name.
+    facts: dict[str, Any]
 
 
 # The beginning of a queue that is longer than the limits, by engine. Submissions to a service far behind
@@ -78,17 +87,11 @@ def waiting_attempts(
 
 def _queue(session: Session, nodes: Sequence[str], *, each: int, late_settings: Collection[str]) -> _Queue:
     """The beginning of the queue, as it is now, or a moment ago if it is long."""
-    key, engine = (tuple(nodes), each, tuple(late_settings), MOST_RUNS), session.get_bind()
-    known = _LONG_QUEUES.get(engine)
-    if known is not None and known.key == key and time.monotonic() - known.read_at < LONG_QUEUE_SECONDS:
+    key = (tuple(nodes), each, tuple(late_settings), MOST_RUNS)
+    known = _long_queue(session)
+    if known is not None and known.key == key:
         return known
-    opened = (
-        select(RunRow.id)
-        .where(RunRow.state.in_(OPEN_STATES))
-        .order_by(_BACKGROUND, RunRow.id)
-        .limit(MOST_RUNS + 2)
-    )
-    run_ids = list(session.scalars(opened))
+    run_ids = list(session.scalars(_OPENED.limit(MOST_RUNS + 2)))
     attempts = without_previews(
         candidates(
             session,
@@ -98,11 +101,32 @@ def _queue(session: Session, nodes: Sequence[str], *, each: int, late_settings: 
             of_runs=run_ids[: MOST_RUNS + 1],
         )
     )
-    queue = _Queue(run_ids, attempts, key, 0.0)
+    queue = _Queue(run_ids, attempts, key, 0.0, {})
     # Longer than the limit for every run that may ask.
     if len(run_ids) > MOST_RUNS + 1:
-        _LONG_QUEUES[engine] = queue._replace(read_at=time.monotonic())
+        _LONG_QUEUES[session.get_bind()] = queue._replace(read_at=time.monotonic())
     return queue
+
+
+def _long_queue(session: Session) -> _Queue | None:
+    """The beginning of the queue as it was a moment ago, if it is long."""
+    known = _LONG_QUEUES.get(session.get_bind())
+    return known if known is not None and time.monotonic() - known.read_at < LONG_QUEUE_SECONDS else None
+
+
+def _read_or_known(session: Session, name: str, read: Callable[[Session], list[FactT]]) -> list[FactT]:
+    """Facts as they are now, or as old as the known beginning of a long queue."""
+    known = _long_queue(session)
+    if known is None:
+        return read(session)
+    if name not in known.facts:
+        known.facts[name] = read(session)
+    return cast("list[FactT]", known.facts[name])
+
+
+def known_holds(session: Session) -> list[Hold]:
+    """The attempts on nodes, as they are now. Beside a long queue they may be a moment old."""
+    return _read_or_known(session, "holds", holds)
 
 
 def without_previews(waiting: Sequence[Candidate]) -> list[Candidate]:
@@ -128,6 +152,14 @@ def durations_of_scripts(session: Session, scripts: Iterable[str]) -> list[Attem
     digests = sorted(set(scripts))
     if not digests:
         return []
+    return [
+        AttemptDuration(script=row.script_digest, target=row.target, seconds=float(row.seconds))
+        for row in session.execute(_of_scripts(), {"scripts": digests})
+    ]
+
+
+@cache
+def _of_scripts() -> Select[Any]:
     jobs = (
         select(JobRow.id, JobRow.script_digest, JobRow.target)
         .where(JobRow.script_digest == ScriptRow.digest)
@@ -135,33 +167,35 @@ def durations_of_scripts(session: Session, scripts: Iterable[str]) -> list[Attem
         .limit(MOST_JOBS)
         .lateral()
     )
-    query = (
+    return (
         select(jobs.c.script_digest, jobs.c.target, _SECONDS.label("seconds"))
         .select_from(ScriptRow)
         .join(jobs, true())
         .join(AttemptRow, AttemptRow.job_id == jobs.c.id)
-        .where(ScriptRow.digest.in_(digests), *_RAN)
+        .where(ScriptRow.digest == any_(bindparam("scripts", type_=ARRAY(Text))), *_RAN)
         .limit(MOST_JOBS * 50)
     )
-    return [
-        AttemptDuration(script=row.script_digest, target=row.target, seconds=float(row.seconds))
-        for row in session.execute(query)
-    ]
+
+
+_RECENT = (
+    select(JobRow.script_digest, JobRow.target, _SECONDS.label("seconds"))
+    .select_from(AttemptRow)
+    .join(JobRow, JobRow.id == AttemptRow.job_id)
+    .where(*_RAN)
+    .order_by(AttemptRow.recorded_at.desc())
+    .limit(MOST_RECENT)
+)
 
 
 def recent_durations(session: Session) -> list[AttemptDuration]:
-    """The durations of the latest attempts of any script."""
-    query = (
-        select(JobRow.script_digest, JobRow.target, _SECONDS.label("seconds"))
-        .select_from(AttemptRow)
-        .join(JobRow, JobRow.id == AttemptRow.job_id)
-        .where(*_RAN)
-        .order_by(AttemptRow.recorded_at.desc())
-        .limit(MOST_RECENT)
-    )
+    """The durations of the latest attempts of any script. Beside a long queue they may be a moment old."""
+    return _read_or_known(session, "durations", _recent_durations)
+
+
+def _recent_durations(session: Session) -> list[AttemptDuration]:
     return [
         AttemptDuration(script=row.script_digest, target=row.target, seconds=float(row.seconds))
-        for row in session.execute(query)
+        for row in session.execute(_RECENT)
     ]
 
 
