@@ -109,6 +109,11 @@ def test_a_real_leaf() -> None:
     for folder in parents.folders:
         assert not cgroup._remove(folder / cgroup.leaf_name("test", 1), 0.0)
     assert (leaf.oom_kills(), leaf.used_bytes() < 64 * MIB) == (0, True)
+    if parents.cpu is not None:
+        # A job with one busy thread gets less of a core than a process of the service.
+        assert int((parents.cpu / cgroup.leaf_name("test", 1) / "cpu.shares").read_text()) < (
+            1024 * len(os.sched_getaffinity(0))
+        )
     os.kill(pid, 9)
     os.waitpid(pid, 0)
     assert leaf.remove()

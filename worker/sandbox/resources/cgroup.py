@@ -13,7 +13,11 @@ from pathlib import Path
 _PREFIX = "samehere-"
 _OWN_LEAF = "samehere-node"
 _REMOVE_SECONDS = 2.0
+# The shares and the weight of a process outside of these cgroups, and the part of them that a job gets. A job
+# may use every idle core, but the service on the same machine is answered first.
 _SHARES_OF_A_PROCESS = 1024
+_WEIGHT_OF_A_PROCESS = 100
+_PART_OF_A_JOB = 0.5
 _lock = threading.Lock()
 
 
@@ -82,11 +86,16 @@ class Leaf:
                 _write(self._memory / "memory.max", memory_bytes)
                 _write_if_there(self._memory / "memory.swap.max", 0)
                 _write_if_there(self._memory / "memory.oom.group", 1)
+                # Not every machine permits it.
+                _write_if_there(self._memory / "cpu.weight", round(_PART_OF_A_JOB * _WEIGHT_OF_A_PROCESS))
             if parents.pids is not None:
                 _write(parents.pids / name / "pids.max", processes)
             if parents.cpu is not None:
-                # As much CPU time as one busy thread on each core gets, beside processes in no job's cgroup.
-                _write(parents.cpu / name / "cpu.shares", _SHARES_OF_A_PROCESS * len(os.sched_getaffinity(0)))
+                # A part of the CPU time that one busy thread on each core gets.
+                cores = len(os.sched_getaffinity(0))
+                _write(
+                    parents.cpu / name / "cpu.shares", round(_PART_OF_A_JOB * _SHARES_OF_A_PROCESS * cores)
+                )
         except OSError:
             self.remove()
             raise
