@@ -90,7 +90,13 @@ def post_run(
         response.headers["Location"] = f"/api/v1/runs/{result.document.id}"
     document = result.document
     if not dry_run:
-        document = with_waiting(session, document, settings=settings, fleet=result.fleet)
+        document = with_waiting(
+            session,
+            document,
+            settings=settings,
+            fleet=result.fleet,
+            new_from=(token_of(may), body.awaited) if result.created else None,
+        )
     return submitted_run(request, document, secret=result.withdraw_secret, planned_only=dry_run)
 
 

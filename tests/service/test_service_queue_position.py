@@ -13,6 +13,7 @@ from stage import CLAIM, SCRIPT, Stage, result
 
 from app.ids import new_id
 from app.judging.cause.cures import CURES
+from app.runs.estimates.waiting import with_waiting
 from app.runs.lookup.runs import run_document
 from app.runs.submission.submit import Submission, submit
 from app.storage.queries.queue import queue_position
@@ -143,3 +144,26 @@ def test_the_beginning_of_a_long_line_is_read_once_for_many(
     # The runs, their attempts and one's own; then only one's own.
     assert counts == [3, 1, 2, 2]
     assert places == [([runs[-1], *runs[:2]], True)] * 2 + [([runs[-1], *runs[:4]], False)] * 2
+
+
+def test_new_runs_that_wait_alike_behind_a_long_line_get_one_answer(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.node("n")
+    monkeypatch.setattr(queue_position, "LONG_QUEUE_SECONDS", 3600.0)
+    monkeypatch.setattr(queue_position, "MOST_RUNS", 2)
+    runs = [submitted(stage, cells) for cells in (1, 1, 1, 2, 2, 1)]
+    counts, places = [], []
+    with stage.session() as session:
+        for run_id in runs[3:]:
+            # It reads the beginning of the line, if nobody has.
+            document = run_document(session, run_id, settings=stage.settings)
+            alone = [job.waiting for job in document.jobs]
+            with statements(session) as found:
+                new = with_waiting(session, document, settings=stage.settings, new_from=(None, True))
+            assert [job.waiting for job in new.jobs] == alone
+            counts.append(len(found))
+            places.append([job.waiting.position for job in new.jobs if job.waiting is not None])
+    assert places == [[3, 4], [3, 4], [3]]
+    # The second one asks for nothing of its own; the third one has other cells.
+    assert counts[1] < counts[2] <= counts[0]

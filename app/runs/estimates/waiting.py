@@ -19,7 +19,7 @@ from app.states import OPEN_STATES
 from app.storage.queries.queue import queue_position as queries
 from app.storage.queries.queue.queue import Candidate
 from app.targets.planning.plan import Plan
-from app.targets.target import Target
+from app.targets.target import Target, label_of
 from worker.contract import Hello
 
 
@@ -29,14 +29,30 @@ def with_waiting(
     *,
     settings: ServiceSettings,
     fleet: Sequence[Hello] | None = None,
+    new_from: tuple[str | None, bool] | None = None,
 ) -> RunDocument:
-    """The run object with the queue position of each waiting cell. `fleet` is read if it is not known."""
+    """The run object with the queue position of each waiting cell. `fleet` is read if it is not known.
+
+    `new_from` is set if nobody else can know the run yet: who submitted it, and whether its result is
+    awaited.
+    """
     waiting = [job for job in document.jobs if job.state == "queued"]
     if document.state not in OPEN_STATES or not waiting:
         return document
     nodes = known_fleet(session, settings=settings) if fleet is None else fleet
     durations = _durations(session, [job.script for job in waiting], settings=settings)
-    parts = _positions(session, document, waiting, nodes, durations, settings=settings)
+    facts = None
+    if new_from is not None and not durations.scripts:
+        facts = queries.facts_beside_long_queue(session)
+    # New runs with equal cells wait alike at the end of a long queue.
+    cells = tuple(label_of(job.target) for job in waiting)
+    alike = (new_from, cells, tuple(hello.node for hello in nodes))
+    if facts is not None and alike in facts:
+        parts = {job.id: part for job, part in zip(waiting, facts[alike], strict=True) if part is not None}
+    else:
+        parts = _positions(session, document, waiting, nodes, durations, settings=settings)
+    if facts is not None:
+        facts[alike] = [parts.get(job.id) for job in waiting]
     jobs = [
         job.model_copy(update={"waiting": parts[job.id]}) if job.id in parts else job for job in document.jobs
     ]

@@ -52,8 +52,8 @@ class _Queue(NamedTuple):
     attempts: Sequence[Candidate]
     key: Any
     read_at: float
-    # Other facts that are as old, by name.
-    facts: dict[str, Any]
+    # Other facts that are as old.
+    facts: dict[Any, Any]
 
 
 # The beginning of a queue that is longer than the limits, by engine. Submissions to a service far behind
@@ -114,14 +114,20 @@ def _long_queue(session: Session) -> _Queue | None:
     return known if known is not None and time.monotonic() - known.read_at < LONG_QUEUE_SECONDS else None
 
 
+def facts_beside_long_queue(session: Session) -> dict[Any, Any] | None:
+    """A place for facts that may be as old as the known beginning of a long queue; None if it is not long."""
+    known = _long_queue(session)
+    return None if known is None else known.facts
+
+
 def _read_or_known(session: Session, name: str, read: Callable[[Session], list[FactT]]) -> list[FactT]:
     """Facts as they are now, or as old as the known beginning of a long queue."""
-    known = _long_queue(session)
-    if known is None:
+    facts = facts_beside_long_queue(session)
+    if facts is None:
         return read(session)
-    if name not in known.facts:
-        known.facts[name] = read(session)
-    return cast("list[FactT]", known.facts[name])
+    if name not in facts:
+        facts[name] = read(session)
+    return cast("list[FactT]", facts[name])
 
 
 def known_holds(session: Session) -> list[Hold]:
