@@ -84,7 +84,7 @@ def _sketch(texts: Iterable[str]) -> bytes:
     digests = [hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest() for text in texts]
     numbers = [int.from_bytes(digest, "big") for digest in digests]
     least = (
-        min(((number * factor + offset) % _PRIME for number in numbers), default=0) & _MASK
+        min([(number * factor + offset) % _PRIME for number in numbers], default=0) & _MASK
         for factor, offset in _ORDERS
     )
     return b"".join(value.to_bytes(_VALUE_BYTES, "big") for value in least)
