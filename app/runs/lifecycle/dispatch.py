@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from app.clock import now
 from app.judging.cause.cures import CURES
 from app.judging.verdict.passage import points_to_pass
-from app.runs.lifecycle.capacity import capacities_of, read_card_uses, use_of
+from app.runs.lifecycle.capacity import NodeCapacity, capacities_of, read_card_uses, use_of
 from app.runs.lifecycle.node_choice import choose, choose_previews
 from app.runs.rows.events import emit
 from app.runs.rows.facts import reading_of, report_of_run
@@ -86,26 +86,15 @@ def dispatch(session: Session, broker: Broker, *, settings: ServiceSettings) -> 
     holds = queue.holds(session)
     uses = read_card_uses(session, fleet, holds)
     capacities = capacities_of(fleet, holds, uses)
-    free = sum(max(0, capacity.attempts) for capacity in capacities.values())
-    free_previews = sum(max(0, capacity.previews) for capacity in capacities.values())
-    # While all places for others are taken, only the runs that have previews count. A long queue is not read.
-    of_runs = None if free else queue.runs_with_previews(session) if free_previews else []
-    if of_runs is not None and not of_runs:
+    has_free = any(capacity.attempts > 0 for capacity in capacities.values())
+    candidates = _candidates(session, capacities, has_free=has_free, without_scripts=quarantines.scripts)
+    if not candidates:
         return 0
-    # One more than the free places: the first attempt of a job may be a preview that no node takes.
-    candidates = queue.candidates(
-        session,
-        nodes=fleet,
-        of_a_job=free + free_previews + 1,
-        without_scripts=quarantines.scripts,
-        late_settings=CURES,
-        of_runs=of_runs,
-    )
     uses |= read_card_uses(session, fleet, candidates)
     by_id = {candidate.attempt_id: candidate for candidate in candidates}
     level = settings.required_level
     chosen = choose_previews(candidates, capacities, required_level=level)
-    if free:
+    if has_free:
         chosen |= choose(
             candidates, capacities, holds, uses=uses, settings=settings, next_on_cards=_next_on_cards
         )
@@ -135,6 +124,33 @@ def dispatch(session: Session, broker: Broker, *, settings: ServiceSettings) -> 
         leased += 1
     log.info("dispatched", leased=leased)
     return leased
+
+
+def _candidates(
+    session: Session,
+    capacities: Mapping[str, NodeCapacity],
+    *,
+    has_free: bool,
+    without_scripts: frozenset[str],
+) -> list[queue.Candidate]:
+    """The attempts that may start now.
+
+    While all places for others are taken, these are of runs that have previews, so a long queue is not read.
+    """
+    free_previews = sum(max(0, capacity.previews) for capacity in capacities.values())
+    of_runs = None if has_free else queue.runs_with_previews(session) if free_previews else []
+    if of_runs is not None and not of_runs:
+        return []
+    free = sum(max(0, capacity.attempts) for capacity in capacities.values())
+    return queue.candidates(
+        session,
+        nodes=capacities,
+        # One more than the free places: the first attempt of a job may be a preview that no node takes.
+        of_a_job=free + free_previews + 1,
+        without_scripts=without_scripts,
+        late_settings=CURES,
+        of_runs=of_runs,
+    )
 
 
 def _lease(

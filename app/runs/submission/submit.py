@@ -136,15 +136,14 @@ def submit(
         source_url=submission.source_url,
         withdraw_digest=secret_digest(secret),
     )
-    plan = None
-    if not reading.ask:
-        plan = plan_run(session, reading, submission, fleet=nodes, settings=settings, quarantines=quarantines)
     # Nobody else knows the report before the commit, so nobody can withdraw it meanwhile.
     document = launch_plan(
         session,
         report,
         reading,
-        plan,
+        None
+        if reading.ask
+        else plan_run(session, reading, submission, fleet=nodes, settings=settings, quarantines=quarantines),
         run_id=run_id,
         fleet=nodes,
         settings=settings,
