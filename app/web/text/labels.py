@@ -155,7 +155,7 @@ ATTENTION: dict[Attention, Look] = {
 TRIAGE: dict[TriageGroup, Look] = {
     TriageGroup.UNEXPLAINED: Look(
         "Unexplained",
-        "No warning announced it, and no maintainer decided. Look here first.",
+        "No older version warned about it, and no maintainer decided. Look here first.",
         "▲",
         "seen",
     ),
