@@ -48,7 +48,7 @@ def test_whether_it_was_tried_as_reported() -> None:
         == "not known: the report does not name torch, operating system"
     )
     device = {**unnamed, "scope_differs": ["torch.version", "device"]}
-    assert as_reported(recorded("values", report=named, **device), []) == "no, different: device"
+    assert as_reported(recorded("values", report=named, **device), []) == "no, different: GPU"
 
 
 @pytest.mark.parametrize("environment", [{}, {"python.version": "3.12"}, {"os.name": "Windows 11"}])

@@ -61,7 +61,7 @@ def as_reported(run: RunDocument, differing: Sequence[str]) -> str:
     # If the report does not name its version or its system, nobody knows whether ours is another one.
     unnamed = [name for name in fields if name in _NAMED_BY_REPORTS and name not in run.report.environment]
     names, unknown = (
-        ", ".join(map(field_words, some[:4]))
+        ", ".join("GPU" if name == "device" else field_words(name) for name in some[:4])
         for some in ([name for name in fields if name not in unnamed], unnamed)
     )
     if names:
