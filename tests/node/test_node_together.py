@@ -19,6 +19,7 @@ HARNESS = Path(__file__).parents[2] / "worker" / "harness"
 PROGRAM = """
 import json, math, sys, torch
 from pathlib import Path
+from types import SimpleNamespace
 torch.set_num_threads(1)
 folder = Path(sys.argv[1])
 
@@ -33,7 +34,7 @@ def collect(values):
         if isinstance(value, torch.Tensor): yield value
         elif isinstance(value, (list, tuple)): yield from collect(value)
 
-shadow = load("shadow", tensors_of=collect)
+shadow = load("shadow", tensors_of=collect, noise=load("noise"))
 together = load("together", shadow=shadow)
 stand_ins = load("../check/stand_ins")
 kinds = load("step_kinds", shadow=shadow, stand_ins=stand_ins)
@@ -56,8 +57,9 @@ def begun(case):
     args = [tensor_of(value) for value in case["args"]]
     kwargs = {name: tensor_of(value) for name, value in case["kwargs"].items()}
     follower = steps.Follower(shadow.Shadow(), None, lambda *_: False)
-    step = shadow.Step(1, func, args, kwargs, kinds.Kind(func))
-    return follower, follower._begin(step)
+    known = SimpleNamespace(func=func, kind=kinds.Kind(func))
+    step = shadow.Step(1, SimpleNamespace(known=known, args=args, kwargs=kwargs))
+    return follower, follower._begin(step, list(collect([args, *kwargs.values()])))
 
 for line in sys.stdin:
     case = json.loads(line)

@@ -59,7 +59,7 @@ reads them. Each line has a `kind`:
 
 `digest`, `statistics` and `data` are absent where the elements could not be read.
 
-**Question**, one operation of torch, a dict. `trace.pack` writes a list of them with `torch.save`,
+**Question**, one operation of torch, a dict. `operations.pack` writes a list of them with `torch.save`,
 `rounding_check.py` reads it with `weights_only`:
 
     number        int          position among the script's operations, from 1
@@ -120,12 +120,15 @@ _LOADED_BY_THE_HARNESS = (
     "passage.py",
     "check/rounding_check.py",
     "check/reference.py",
+    "check/operations.py",
     "aids/warning_notes.py",
     "aids/fix.py",
     "aids/compile_layer.py",
     "check/residuals.py",
     "check/stand_ins.py",
     "shadow/own_kernels.py",
+    "shadow/noise.py",
+    "shadow/snapshots.py",
     "shadow/shadow.py",
     "shadow/together.py",
     "shadow/shadow_steps.py",

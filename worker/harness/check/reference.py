@@ -263,6 +263,11 @@ def default_dtype(dtype):
         torch.set_default_dtype(torch.float64)
 
 
+def points_of(reference):
+    """The spans of `spans_of` without any neighbours."""
+    return [(output, output, torch.isnan(output)) for output in reference]
+
+
 def spans_of(question, reference):
     """For each output: its least and greatest value over all neighbours, and where one of them is NaN."""
     spans = [(output.clone(), output.clone(), torch.isnan(output)) for output in reference]

@@ -105,6 +105,8 @@ class OwnKernels:
     def __init__(self):
         self.names, self.unknown = set(), set()
         self.known = set(registrations())
+        # Whether all kernels of an operation are torch's, as of the last registration.
+        self.of_torch = {}
         self.functions = {name: dict(vars(place)) for name, place in places().items()}
 
     def replacements(self):
@@ -126,8 +128,18 @@ class OwnKernels:
             return
         fresh = set(registrations()) - self.known
         self.known = set(registrations())
+        self.of_torch.clear()
         for name in {"::".join(each.split("/")[:2]) for each in fresh if not each.endswith("/Meta")}:
             self.note(name)
+
+    def is_torchs(self, known):
+        """Whether torch itself registered all kernels of an operation, which has `name` and `overload`."""
+        answer = self.of_torch.get(id(known))
+        if answer is None:
+            name = known.name + ("." + known.overload if known.overload else "")
+            answer = known.name not in {each.split(".")[0] for each in (*self.names, *self.unknown)}
+            answer = self.of_torch[id(known)] = answer and has_foreign_kernel(name) is False
+        return answer
 
     def note(self, name):
         """Put an operation into `names` or `unknown` if its kernels may be the script's."""

@@ -22,17 +22,17 @@ import time
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-# `trace.py` gives it: all tensors in nested lists and tuples.
-tensors_of = globals()["tensors_of"]
+# `trace.py` gives these: all tensors in nested lists and tuples, and `noise.py`.
+tensors_of, noise = globals()["tensors_of"], globals()["noise"]
+REAL, unit_of = noise.REAL, noise.unit_of
 # One of these limits ends the shadow, never the script.
 SHADOW_BYTES = 256 << 20
 SHADOW_SECONDS = 20.0
+# Shadows of what the script has freed are removed after so many bytes.
+SWEPT_BYTES = 1 << 20
 REFERENCE, MOVED, ROUNDED, OWN = 0, (1, 2), (3, 4), 5
 COPIES = 6
-# Random numbers that serve many times, each time from another place on.
-NOISE = 1 << 16
 MOST_RESTARTS = 10
-REAL = {torch.complex64: torch.float32, torch.complex128: torch.float64}
 WIDE = {
     **dict.fromkeys((torch.float16, torch.bfloat16, torch.float32, torch.float64), torch.float64),
     **dict.fromkeys((torch.complex64, torch.complex128), torch.complex128),
@@ -80,6 +80,13 @@ def flat(tensor):
     return empty.set_(storage_of(tensor))
 
 
+def is_whole(tensor):
+    """Whether a real tensor is all of its storage, element by element."""
+    if tensor.dtype not in noise.EPSILON or tensor.is_neg() or not tensor.is_contiguous():
+        return False
+    return storage_of(tensor).nbytes() == tensor.numel() * tensor.element_size()
+
+
 def region(elements, tensor):
     """The part of a flat tensor that lies as the tensor in its storage, complex numbers as pairs."""
     shape, strides, at = list(tensor.shape), list(tensor.stride()), tensor.storage_offset()
@@ -114,25 +121,43 @@ def bits(tensor):
     return tensor.view(kinds[tensor.element_size()])
 
 
-def unit_of(values, dtype):
-    """The distance to the next number of a dtype, for float64 values; NaN where a value is not finite."""
-    limits = torch.finfo(REAL.get(dtype, dtype))
-    exponents = torch.frexp(values)[1]
-    units = torch.ldexp(torch.full_like(values, limits.eps / 2), exponents.to(values.dtype))
-    return torch.where(torch.isfinite(values), units.clamp(min=limits.tiny * limits.eps), values * 0)
-
-
 class Entry:
     """The shadows of one storage, one in each row of `copies`.
 
-    `plain`: the elements that they stand for; `origin` keeps its name.
+    `plain`: the elements that they stand for; `origin` keeps its name. `snapshots.py` gives parts of `plain`
+    away in `lent`: then nobody may write to it.
     """
 
     def __init__(self, origin, plain, copies):
-        self.origin, self.plain, self.copies = origin, plain, copies
+        self.origin, self.copies = origin, copies
         self.on_cpu = plain.device.type == "cpu"
-        self.at, self.item, self.length = plain.data_ptr(), plain.element_size(), plain.numel()
+        self.item, self.length = plain.element_size(), plain.numel()
         self.shaped = {}
+        self.hold(plain)
+
+    def hold(self, plain):
+        """Stand for these elements from now on."""
+        self.plain, self.at, self.lent = plain, plain.data_ptr(), {}
+
+    def own_plain(self):
+        """The elements, to write to: a copy if some were given away."""
+        if self.lent:
+            self.hold(self.plain.clone())
+        return self.plain
+
+    def renew(self, tensor):
+        """Stand for what an operation has written to a tensor of the storage."""
+        if tensor.numel() == self.length and tensor.is_contiguous() and not tensor.is_complex():
+            if not tensor.is_neg():
+                if self.lent:
+                    self.hold(tensor.clone().view(-1))
+                else:
+                    self.plain.copy_(tensor.view(-1))
+                return
+        present = tensor
+        if tensor.is_complex() or tensor.is_neg():
+            present = region(flat(tensor), tensor)
+        region(self.own_plain(), tensor).copy_(present)
 
     def is_sure(self, tensor):
         """Whether the script's elements are surely those of `plain`, bit for bit. False: look closer."""
@@ -153,6 +178,10 @@ class Entry:
             view = self.shaped[key] = rows_region(self.copies, tensor)
         return view
 
+    def put_view(self, tensor, view):
+        """Store what `view` would make of a tensor that is the whole storage."""
+        self.shaped[tensor.dtype, tensor.shape, tensor.stride(), 0] = view
+
     def bytes(self):
         """The memory that the entry takes."""
         return self.plain.numel() * (self.plain.element_size() + 8 * len(self.copies))
@@ -161,10 +190,13 @@ class Entry:
 class Step:
     """One operation under way. `shadow_steps.py` adds the shadows of its inputs."""
 
-    def __init__(self, number, func, args, kwargs, kind):
-        self.number, self.func, self.args, self.kwargs, self.kind = number, func, args, kwargs, kind
-        self.name = func._schema.name
-        self.proved = False
+    def __init__(self, number, call):
+        self.number, self.args, self.kwargs = number, call.args, call.kwargs
+        self.func, self.kind = call.known.func, call.known.kind
+        self.name = self.kind.full_name
+        self.proved = self.finite = False
+        # The Entry that has the elements of each tensor, by its id.
+        self.entries = {}
         # The result of an operation on integers in float64.
         self.exact = None
 
@@ -189,10 +221,9 @@ class Shadow:
         # Where `unwritten.py` saw that memory was read which nobody had written.
         self.unwritten = []
         self.stopped = None
-        self.bytes = 0
+        self.bytes, self.sweep_at = 0, SWEPT_BYTES
         self.seconds = 0.0
-        self.generators, self.pools = {}, {}
-        self.noise_at = 0
+        self.noise = noise.Noise()
 
     def run(self, number, name, action, *arguments):
         """The action's result; None if it fails, which is a restart, or if a budget is used up."""
@@ -257,58 +288,18 @@ class Shadow:
             "seconds": self.seconds,
         }
 
-    def generator(self, device):
-        """Our own random numbers on a device: the script's draws stay as they are."""
-        if device not in self.generators:
-            self.generators[device] = torch.Generator(device).manual_seed(0)
-        return self.generators[device]
-
-    def move(self, values, dtype):
-        """Float64 values moved by one unit of the dtype, up or down; zeros and what is not finite stay."""
-        up = torch.rand(values.shape, generator=self.generator(values.device), device=values.device) < 0.5
-        unit = unit_of(values, dtype)
-        return torch.where(
-            torch.isfinite(values) & (values != 0), values + torch.where(up, unit, -unit), values
-        )
-
-    def add_rounding(self, values, sizes, dtype):
-        """The values, each moved at random by up to one rounding of a number of this size in the dtype."""
-        unit = torch.finfo(REAL.get(dtype, dtype)).eps
-        # An infinity, as in a mask, is not rounded: infinity less infinity is no number.
-        sizes = sizes.nan_to_num(0.0, 0.0, 0.0)
-        return values + sizes * unit * self.noise(values.shape, values.device)
-
-    def round_in_place(self, values, sizes, dtype):
-        """As `add_rounding`, into `values` themselves, which are real. `sizes` None: by their own sizes."""
-        unit = torch.finfo(dtype).eps
-        noise = self.noise(values.shape, values.device)
-        sizes = (values if sizes is None else sizes).nan_to_num(0.0, 0.0, 0.0)
-        values.addcmul_(sizes, noise, value=unit)
-
-    def noise(self, shape, device):
-        """Random numbers from -1 to 1."""
-        length = shape.numel()
-        if 2 * length > NOISE:
-            part = torch.rand(shape, generator=self.generator(device), device=device, dtype=torch.float64)
-            return part.mul_(2).sub_(1)
-        if device not in self.pools:
-            pool = torch.rand(NOISE, generator=self.generator(device), device=device, dtype=torch.float64)
-            self.pools[device] = pool.mul_(2).sub_(1)
-        # A generator of its own: the script's draws stay as they are.
-        self.noise_at = (self.noise_at * 1103515245 + 12345) % (1 << 31)
-        start = (self.noise_at >> 8) % (NOISE - length)
-        return self.pools[device][start : start + length].view(shape)
-
     def sweep(self):
         """Remove storages that the script has freed."""
         for key in [key for key, entry in self.table.items() if entry.origin.expired()]:
             del self.table[key]
         self.bytes = sum(entry.bytes() for entry in self.table.values())
+        # Memory that is used again soon is still in the processor's cache.
+        self.sweep_at = min(SHADOW_BYTES, 2 * self.bytes + SWEPT_BYTES)
 
     def make_room(self, elements, itemsize):
         """Raise FullError if so many more elements do not fit."""
         needed = elements * (itemsize + 8 * COPIES)
-        if self.bytes + needed > SHADOW_BYTES:
+        if self.bytes + needed > self.sweep_at:
             self.sweep()
         if self.bytes + needed > SHADOW_BYTES:
             raise FullError("bytes")
@@ -326,7 +317,7 @@ class Shadow:
         """New shadows of float64 values, one in each row."""
         copies = values.expand(COPIES, *values.shape).clone(memory_format=torch.contiguous_format)
         moved = copies[MOVED[0] : MOVED[-1] + 1]
-        moved.copy_(self.move(moved, dtype))
+        moved.copy_(self.noise.move(moved, dtype))
         return copies
 
     def has(self, tensor):
@@ -344,8 +335,14 @@ class Shadow:
     def entry(self, tensor, *, step=None):
         """The Entry of a tensor's storage. Elements that changed out of sight start again."""
         entry = self.table.get(storage_of(tensor)._cdata)
-        if entry is not None and entry.is_sure(tensor):
-            return entry
+        if entry is None or not entry.is_sure(tensor):
+            entry = self.compare(entry, tensor, step)
+        if step is not None:
+            step.entries[id(tensor)] = entry
+        return entry
+
+    def compare(self, entry, tensor, step):
+        """The Entry of a tensor whose elements may not be those that the table has."""
         present = flat(tensor)
         if entry is None or entry.origin.expired() or not same_kind(entry.plain, present):
             return self.begin(tensor)
@@ -357,7 +354,7 @@ class Shadow:
         stays = bits(before) == bits(now)
         part = rows_region(entry.copies, tensor)
         part.copy_(torch.where(stays, part, self.fresh(now.double(), now.dtype)))
-        before.copy_(now)
+        region(entry.own_plain(), tensor).copy_(now)
         return entry
 
     def views(self, tensor, **how):

@@ -32,34 +32,23 @@ class Follower:
         self.table, self.display, self.may_use_tf32 = table, display, may_use_tf32
         # The last comparison of two tensors. `isclose` goes on with a decision that is not the script's.
         self.compared_at = -CLOSENESS_STEPS
-        self.kinds = {}
         # The last operation, if it took the difference of two tensors of one shape: both, the result, and
         # whether it has taken the size of that.
         self.difference = None
 
-    def kind_of(self, func):
-        """The Kind of an operation."""
-        kind = self.kinds.get(func)
-        if kind is None:
-            kind = self.kinds[func] = kinds.Kind(func)
-        return kind
-
-    def before(self, number, func, types, args, kwargs):
+    def before(self, number, call, types, inputs):
         """Look up the shadows of the inputs, before the operation can change them; None to leave it out."""
-        kind = self.kind_of(func)
-        if kind.is_view or self.table.stopped is not None:
+        kind = call.known.kind
+        if kind.is_view or self.table.stopped is not None or not PLAIN.issuperset(types):
             return None
-        if not PLAIN.issuperset(types):
-            return None
-        step = shadow.Step(number, func, args, kwargs, kind)
+        step = shadow.Step(number, call)
         if self.difference is not None:
             self.table.run(number, step.name, self._measure, step)
-        return self.table.run(number, step.name, self._begin, step)
+        return self.table.run(number, step.name, self._begin, step, inputs)
 
-    def _begin(self, step):
+    def _begin(self, step, inputs):
         kind = step.kind
         step.written = kind.written_tensors(step.args, step.kwargs)
-        inputs = list(tensors_of([step.args, *step.kwargs.values()]))
         if kind.name in kinds.EMPTY:
             self.table.forget(step.written)
             return None
@@ -71,8 +60,7 @@ class Follower:
             return None
         plain = kind.plain_tensors(step.args, step.kwargs)
         numbers = [each for each in inputs if each.dtype in shadow.WIDE]
-        if plain:
-            numbers = [each for each in numbers if not any(each is one for one in plain)]
+        numbers = [each for each in numbers if not any(each is one for one in plain)] if plain else numbers
         if not numbers:
             step.exact = whole_numbers.before(step, inputs)
             return None if step.exact is None else step
@@ -84,7 +72,7 @@ class Follower:
             return None
         step.keys = {shadow.storage_of(each)._cdata for each in inputs if not shadow.is_unmade(each)}
         step.dtype = numbers[0].dtype
-        step.needs_grad = any(tensor.requires_grad for tensor in numbers)
+        step.needs_grad = kind.name in kinds.FOR_BACKWARD and any(each.requires_grad for each in numbers)
         step.views = {id(tensor): self.table.views(tensor, step=step) for tensor in numbers}
         return step
 
@@ -93,6 +81,7 @@ class Follower:
         if self.table.run(step.number, step.name, self._end, step, out) is None:
             # The shadows may be half written.
             outputs = [*step.written, *tensors_of([out])]
+            step.entries.clear()
             self.table.run(step.number, step.name, self.table.forget, outputs)
 
     def _end(self, step, out):
@@ -155,7 +144,8 @@ class Follower:
         if not fresh and not any(map(is_number, step.written)):
             return
         results = self._results(step, outputs, [at for at, _ in fresh])
-        check_finite(step, [result[shadow.REFERENCE] for result in results], outputs)
+        if not step.finite:
+            check_finite(step, [result[shadow.REFERENCE] for result in results], outputs)
         self._take_own(step, outputs, [(at, results[at]) for at, _ in fresh if at < len(results)])
         if step.kind.base in kinds.JUMPS and outputs:
             self._note_jump(step, [result[shadow.REFERENCE] for result in results], outputs)
@@ -166,14 +156,12 @@ class Follower:
                     self.table.choose(tensor)
                     self.table.restart(step.number, step.name, "several right answers")
             elif at < len(results):
-                self._register(tensor, results[at])
+                step.entries[id(tensor)] = self._register(tensor, results[at])
         for tensor in step.written:
             if is_number(tensor):
                 entry = self.table.table[shadow.storage_of(tensor)._cdata]
-                present = tensor
-                if tensor.is_complex() or tensor.is_neg():
-                    present = shadow.region(shadow.flat(tensor), tensor)
-                shadow.region(entry.plain, tensor).copy_(present)
+                entry.renew(tensor)
+                step.entries[id(tensor)] = entry
 
     def _results(self, step, outputs, fresh):
         """For each output, a result for each copy; of the last copies, rounded.
@@ -189,6 +177,7 @@ class Follower:
         step.terms = terms
         writes_integers = any(id(each) not in step.views for each in step.written)
         results = together.evaluate(step, writes_integers)
+        step.finite = results is not None and are_finite(results)
         if results is not None:
             if not is_exact:
                 self._round_together(step, outputs, [(at, results[at]) for at in fresh], terms)
@@ -221,7 +210,7 @@ class Follower:
         for view, dtype, sums in views + [(rows, outputs[at].dtype, terms) for at, rows in fresh]:
             part = view[rounded]
             if is_plain and not part.is_complex():
-                self.table.round_in_place(part, sums, coarser(step, dtype))
+                self.table.noise.round_in_place(part, sums, coarser(step, dtype), finite=step.finite)
                 continue
             part.copy_(self._with_rounding(step, part, coarser(step, dtype), sums))
 
@@ -240,10 +229,10 @@ class Follower:
         pairs += [(results, outputs[at]) for at, results in fresh]
         proved = step.kind.is_proved
         for results, theirs in pairs:
-            mine, values = results[shadow.OWN], theirs.to(shadow.WIDE[theirs.dtype])
-            proved = proved and together.is_close(mine, values, theirs, step.terms)
-            if mine.shape == values.shape:
-                mine.copy_(values)
+            mine = results[shadow.OWN]
+            proved = proved and together.is_close(mine, theirs, step.terms)
+            if mine.shape == theirs.shape:
+                mine.copy_(theirs)
         step.proved = proved and bool(pairs)
 
     def _with_rounding(self, step, values, dtype, terms=None):
@@ -269,7 +258,7 @@ class Follower:
             sizes = sizes * max(1.0, step.args[0].numel() / max(1, values.numel()))
         if self._is_shortened(step, [values]):
             dtype = torch.float16
-        return self.table.add_rounding(values, sizes, dtype)
+        return self.table.noise.add_rounding(values, sizes, dtype)
 
     def _with_backward_error(self, step, values, copy):
         """The shadow of an input; for a stable solve or transform moved by a unit of its largest element.
@@ -281,18 +270,22 @@ class Follower:
             return values
         # Elimination rounds each element once for each row above it.
         steps = max(1.0, math.sqrt(values.shape[-1]) / 2) if values.dim() and "linalg" in name else 1.0
-        return self.table.add_rounding(values, steps * values.abs().max().expand(values.shape), step.dtype)
+        return self.table.noise.add_rounding(
+            values, steps * values.abs().max().expand(values.shape), step.dtype
+        )
 
     def _register(self, tensor, results):
-        """Store shadows for a new tensor, laid out as it is."""
+        """Store shadows for a new tensor, laid out as it is. Returns their Entry."""
+        if shadow.is_whole(tensor) and results.__class__ is torch.Tensor and results.dtype is torch.float64:
+            if results.is_contiguous() and results.shape[1:] == tensor.shape:
+                self.table.make_room(tensor.numel(), tensor.element_size())
+                entry = self.table.put(tensor, tensor.clone().view(-1), results.view(shadow.COPIES, -1))
+                entry.put_view(tensor, results)
+                return entry
         present = shadow.flat(tensor)
         self.table.make_room(present.numel(), present.element_size())
         if any(result.shape != tensor.shape for result in results):
             raise ValueError("another shape")
-        if isinstance(results, torch.Tensor) and results.dtype is torch.float64 and results.is_contiguous():
-            if present.numel() == tensor.numel() and tensor.is_contiguous():
-                self.table.put(tensor, present.clone(), results.view(shadow.COPIES, -1))
-                return
         copies = present.double().expand(shadow.COPIES, -1).clone(memory_format=torch.contiguous_format)
         region = shadow.rows_region(copies, tensor)
         if isinstance(results, torch.Tensor):
@@ -300,7 +293,7 @@ class Follower:
         else:
             for part, result in zip(region, results):
                 part.copy_(shadow.real_parts(result))
-        self.table.put(tensor, present.clone(), copies)
+        return self.table.put(tensor, present.clone(), copies)
 
     def _decide(self, step, outputs):
         """Note a decision (a comparison, an index, an integer) that float64 answers differently."""
@@ -371,6 +364,11 @@ def coarser(step, dtype):
     inputs = shadow.REAL.get(step.dtype, step.dtype)
     is_wider = step.kind.only_writes and torch.finfo(inputs).eps > torch.finfo(dtype).eps
     return inputs if is_wider else dtype
+
+
+def are_finite(results):
+    """Whether all results are finite, for certain. One sum shows it."""
+    return len(results) == 1 and results[0].is_floating_point() and math.isfinite(float(results[0].sum()))
 
 
 def check_finite(step, exact, outputs):

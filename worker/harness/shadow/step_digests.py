@@ -52,10 +52,10 @@ def plain_values(value):
     return "tensor" if hasattr(value, "data_ptr") else value
 
 
-def digests_of(operations, inputs_of):
+def digests_of(operations, inputs_of, dropped):
     """The keys `kinds`, `steps` and `samples` of the report's line.
 
-    `inputs_of` gives the tensors of an operation.
+    `inputs_of` gives the tensors of an operation; `dropped`: how many others there were.
     """
     kinds, steps, samples = {}, [], []
     for operation in operations[:MOST_STEPS]:
@@ -64,5 +64,5 @@ def digests_of(operations, inputs_of):
         words = repr(plain_values([operation.args, sorted(operation.kwargs.items())]))
         steps.append("%d:%d:%s:%s" % (operation.number, kind, digest(inputs, words), digest(operation.out)))
         samples.append(sample(operation.out))
-    omitted = max(0, len(operations) - MOST_STEPS)
+    omitted = max(0, len(operations) - MOST_STEPS) + dropped
     return {"kinds": list(kinds), "steps": steps, "samples": samples, "steps_omitted": omitted}

@@ -77,7 +77,8 @@ class Kind:
     def __init__(self, func):
         schema = func._schema
         space, _, name = schema.name.partition("::")
-        self.name = name
+        self.name, self.full_name = name, schema.name
+        self.types = [str(argument.type) for argument in schema.arguments]
         self.base = name.rstrip("_")
         self.foreign = space not in OF_TORCH
         # Torch's own, but nothing here knows what they do.
