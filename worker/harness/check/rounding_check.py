@@ -244,7 +244,7 @@ def is_explained(facts):
     return all(side["explained"] for side in facts["sides"])
 
 
-def facts_of(question, *, neighbours):
+def facts_of(question, *, neighbours=True):
     """One entry of the answer's `operations`, for one question."""
     first = question["sides"][0]["out"][0]
     facts = {
