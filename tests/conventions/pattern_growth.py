@@ -98,15 +98,22 @@ def _grows(call: Callable[[str], object], bait: Bait) -> bool:
         if long < LEAST_SECONDS:
             return False
         short = min(wall_seconds(call, bait.text(SHORT)) for _ in range(3))
-        if min(long, wall_seconds(call, bait.text(LONG))) < SUSPICIOUS * short:
+        if long < SUSPICIOUS * short or _is_dispelled(call, bait.text(LONG), SUSPICIOUS * short):
             return False
         return all(_second_look(call, bait) for _ in range(MOST_TRIES))
     except TooSlowError:
         return True
 
 
+def _is_dispelled(call: Callable[[str], object], text: str, seconds: float) -> bool:
+    """Whether one of a few applications takes less. Others use the processor, and cause most suspicions."""
+    return any(wall_seconds(call, text) < seconds for _ in range(MOST_TRIES))
+
+
 def _second_look(call: Callable[[str], object], bait: Bait) -> bool:
+    short, long = bait.text(SECOND_SHORT), bait.text(SECOND_LONG)
     with at_most(MOST_SECONDS):
-        short = processor_seconds(call, bait.text(SECOND_SHORT))
-        long = processor_seconds(call, bait.text(SECOND_LONG))
-    return long > MOST_GROWTH * short
+        # A sample takes longer than a few applications.
+        if wall_seconds(call, long) < SUSPICIOUS * min(wall_seconds(call, short) for _ in range(3)):
+            return False
+        return processor_seconds(call, long) > MOST_GROWTH * processor_seconds(call, short)

@@ -59,6 +59,7 @@ class Inputs:
         # A character that many repeats take can be given to any of them, which makes a matcher try again.
         self._endings = (*ENDINGS, *_excluded(classes)[:1])
         self._rank = {sign: sum(self._takes(node, sign) for node in classes) for sign in self._alphabet}
+        self._members_of_nodes: dict[tuple[Any, int], list[str]] = {}
 
     def baits(self) -> list[Bait]:
         """All inputs, each once."""
@@ -110,6 +111,13 @@ class Inputs:
         return text
 
     def _members(self, node: Any) -> list[str]:
+        """The characters that a node takes. The tree lives as long as this object, so an id names a node."""
+        key = (node[0], node[1] if isinstance(node[1], int) else id(node[1]))
+        if key not in self._members_of_nodes:
+            self._members_of_nodes[key] = self._members_by_rank(node)
+        return self._members_of_nodes[key]
+
+    def _members_by_rank(self, node: Any) -> list[str]:
         members = [sign for sign in self._alphabet if self._takes(node, sign)]
         if not members and node[0] is codes.LITERAL:
             members = list(_same_signs(node[1], folds=self._folds))

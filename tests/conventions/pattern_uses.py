@@ -6,14 +6,15 @@ import ast
 import importlib
 import pkgutil
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-ROOT = Path(__file__).parents[2]
+from conventions.source_trees import nodes_of
+
 METHODS = {"match", "fullmatch", "search", "finditer", "findall", "sub", "subn", "split"}
 # These begin at one place of the text only.
 ANCHORED = {"match", "fullmatch"}
@@ -52,7 +53,7 @@ def all_uses() -> tuple[Use, ...]:
     for module in modules():
         uses = [
             *_objects(module, methods),
-            *literals(ast.parse(Path(str(module.__file__)).read_text()), module),
+            *literals(nodes_of(Path(str(module.__file__))), module),
         ]
         for use in uses:
             key = (use.pattern, use.flags)
@@ -100,7 +101,7 @@ def _methods_of_names() -> dict[str, set[str]]:
     """The methods that are called on each name: `_NUMBER.search(…)`."""
     found: dict[str, set[str]] = {}
     for module in modules():
-        for node in ast.walk(ast.parse(Path(str(module.__file__)).read_text())):
+        for node in nodes_of(Path(str(module.__file__))):
             if (
                 isinstance(node, ast.Attribute)
                 and node.attr in METHODS
@@ -111,9 +112,9 @@ def _methods_of_names() -> dict[str, set[str]]:
     return found
 
 
-def literals(tree: ast.AST, module: ModuleType) -> Iterator[Use]:
-    """The patterns of `re.search("…", text)` and of `re.compile` inside functions."""
-    for node in ast.walk(tree):
+def literals(nodes: Sequence[ast.AST], module: ModuleType) -> Iterator[Use]:
+    """The patterns of `re.search("…", text)` and of `re.compile` inside functions. The module comes first."""
+    for node in nodes:
         if not (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)
@@ -133,7 +134,7 @@ def literals(tree: ast.AST, module: ModuleType) -> Iterator[Use]:
         except re.error:
             # Only a part: the rest is known when it runs.
             continue
-        if node.func.attr != "compile" or not _at_module_level(node, tree):
+        if node.func.attr != "compile" or not _at_module_level(node, nodes[0]):
             yield Use(place, pattern, flags, frozenset(used))
 
 

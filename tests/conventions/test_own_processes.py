@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from conventions.source_trees import modules_of, named
 
 from app.settings import ServiceSettings
 from worker.contract.own_process import OWN_PATHS
@@ -36,11 +37,9 @@ OTHER_STARTS = re.compile(
 
 
 def sources() -> Iterator[tuple[str, ast.Module]]:
-    for folder in ("app", "worker", "migrations"):
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            name = str(path.relative_to(ROOT))
-            if not name.startswith(ELSEWHERE):
-                yield name, ast.parse(path.read_text())
+    for path in modules_of("app", "worker", "migrations"):
+        if not named(path).startswith(ELSEWHERE):
+            yield named(path), ast.parse(path.read_text())
 
 
 def faults(name: str, tree: ast.Module) -> Iterator[str]:
@@ -49,6 +48,7 @@ def faults(name: str, tree: ast.Module) -> Iterator[str]:
         place = f"{name}:{getattr(node, 'lineno', 0)}"
         if (
             isinstance(node, ast.Attribute)
+            and node.attr == "executable"
             and ast.unparse(node) == "sys.executable"
             and name not in NAMES_OUR_PYTHON
         ):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
+from conventions.source_trees import modules_of, named, nodes_of, source_of, tree_of
 
-ROOT = Path(__file__).parents[2]
 LOG_METHODS = {"debug", "info", "warning", "error", "exception", "critical"}
 VAGUE_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
 # Where a transaction may end: the one place that makes sessions, and what stands outside of requests and
@@ -65,13 +64,10 @@ BOUNDED = {"app/bounded/calls.py", "app/bounded/forker.py"}
 
 
 def breaches(rule: Rule, folder: str, allowed: set[str]) -> Iterator[str]:
-    for path in sorted((ROOT / folder).rglob("*.py")):
-        relative = str(path.relative_to(ROOT))
-        if relative not in allowed:
+    for path in modules_of(folder):
+        if named(path) not in allowed:
             yield from (
-                f"{relative}:{getattr(node, 'lineno', 0)}"
-                for node in ast.walk(ast.parse(path.read_text()))
-                if rule(node)
+                f"{named(path)}:{getattr(node, 'lineno', 0)}" for node in nodes_of(path) if rule(node)
             )
 
 
@@ -92,20 +88,14 @@ def test_rule(rule: Rule, folder: str, allowed: set[str], example: str) -> None:
 
 
 def test_modules_are_named_for_what_is_in_them() -> None:
-    found = [
-        str(path.relative_to(ROOT))
-        for folder in ("app", "worker")
-        for path in (ROOT / folder).rglob("*.py")
-        if path.stem in VAGUE_NAMES
-    ]
+    found = [named(path) for path in modules_of("app", "worker") if path.stem in VAGUE_NAMES]
     assert found == []
 
 
 def test_every_module_says_what_it_is_for() -> None:
     silent = [
-        str(path.relative_to(ROOT))
-        for folder in ("app", "worker")
-        for path in (ROOT / folder).rglob("*.py")
-        if path.read_text().strip() and not ast.get_docstring(ast.parse(path.read_text()))
+        named(path)
+        for path in modules_of("app", "worker")
+        if source_of(path).strip() and not ast.get_docstring(tree_of(path))
     ]
     assert silent == []

@@ -6,12 +6,12 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
+from conventions.source_trees import ROOT, modules_of, named, nodes_of, source_of, tree_of
 
-ROOT = Path(__file__).parents[2]
 # A participle or an adverb says neither what a value is nor what a function does.
 PARTICIPLES = frozenset(
     [
@@ -72,11 +72,11 @@ def is_bare(name: str) -> bool:
     return word in PARTICIPLES | ADVERBS or bool(re.fullmatch(r"[a-z]+ed", word) and word not in NOUNS_IN_ED)
 
 
-def bare_definitions(tree: ast.AST) -> Iterator[str]:
+def bare_definitions(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Classes and functions that are named by a bare participle or adverb. Properties are named like
     values.
     """
-    for node in ast.walk(tree):
+    for node in nodes:
         is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         if is_function and any(
             isinstance(each, ast.Name) and each.id == "property" for each in node.decorator_list
@@ -86,9 +86,9 @@ def bare_definitions(tree: ast.AST) -> Iterator[str]:
             yield node.name
 
 
-def bare_variables(tree: ast.AST) -> Iterator[str]:
+def bare_variables(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Variables and parameters that are named by a word of NO_VARIABLES."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if (
             isinstance(node, ast.Name)
             and isinstance(node.ctx, ast.Store)
@@ -99,8 +99,8 @@ def bare_variables(tree: ast.AST) -> Iterator[str]:
             yield node.arg
 
 
-def without_fields(tree: ast.Module, names: set[str]) -> ast.Module:
-    """The module without the annotated class fields of these names."""
+def without_fields(tree: ast.Module, names: set[str]) -> Iterator[ast.AST]:
+    """The nodes of a module but the annotated class fields of these names. The tree loses them."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef):
             node.body = [
@@ -112,7 +112,7 @@ def without_fields(tree: ast.Module, names: set[str]) -> ast.Module:
                     and each.target.id in names
                 )
             ]
-    return tree
+    return ast.walk(tree)
 
 
 def comments(source: str) -> Iterator[str]:
@@ -131,16 +131,16 @@ def comments(source: str) -> Iterator[str]:
         yield " ".join(block)
 
 
-def docstrings(tree: ast.AST) -> Iterator[str]:
+def docstrings(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """The docstrings of a module and of all that it defines."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             yield ast.get_docstring(node) or ""
 
 
-def messages(tree: ast.AST) -> Iterator[str]:
+def messages(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """The texts in the code: constants of several words."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.count(" ") > 1:
             yield node.value
 
@@ -170,52 +170,66 @@ def bad_sentences(text: str) -> Iterator[str]:
 
 
 def modules() -> list[Path]:
-    return sorted(
-        path for folder in ("app", "worker", "samehere_client") for path in (ROOT / folder).rglob("*.py")
-    )
+    return modules_of("app", "worker", "samehere_client")
 
 
 def pages() -> list[Path]:
     return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def named(path: Path) -> str:
-    return str(path.relative_to(ROOT))
-
-
-@pytest.mark.parametrize("path", modules(), ids=named)
-def test_names_are_nouns_and_verbs(path: Path) -> None:
-    tree = ast.parse(path.read_text())
-    assert not is_bare(path.stem)
-    assert path.stem.rpartition("_")[2] not in PARTICIPLES | ADVERBS
+def bad_names(path: Path) -> Iterator[str]:
+    """The name of a module, and the names in it, that break a rule."""
+    if is_bare(path.stem) or path.stem.rpartition("_")[2] in PARTICIPLES | ADVERBS:
+        yield path.stem
     contracts = CONTRACT_FIELDS.get(named(path), set())
-    assert sorted(set(bare_definitions(tree)) - contracts) == []
-    assert sorted(set(bare_variables(without_fields(tree, contracts)))) == []
+    nodes = without_fields(ast.parse(source_of(path)), contracts) if contracts else nodes_of(path)
+    yield from sorted({*(set(bare_definitions(nodes_of(path))) - contracts), *bare_variables(nodes)})
 
 
-@pytest.mark.parametrize("path", modules(), ids=named)
-def test_sentences_in_code_open_with_their_subject(path: Path) -> None:
-    source = path.read_text()
-    tree = ast.parse(source)
-    bad = [
-        each
-        for text in (*comments(source), *docstrings(tree), *messages(tree))
-        for each in bad_sentences(text)
-    ]
-    assert bad == []
-    assert not (ast.get_docstring(tree) or "").startswith(QUESTION_WORDS)
+def texts_of(path: Path) -> Iterator[str]:
+    """All that a module says in words."""
+    yield from comments(source_of(path))
+    yield from docstrings(nodes_of(path))
+    yield from messages(nodes_of(path))
 
 
-@pytest.mark.parametrize("path", pages(), ids=named)
-def test_sentences_on_pages_of_the_docs_open_with_their_subject(path: Path) -> None:
-    assert [bad for text in prose_of_markdown(path.read_text()) for bad in bad_sentences(text)] == []
+def test_names_are_nouns_and_verbs() -> None:
+    assert [f"{named(path)}: {name}" for path in modules() for name in bad_names(path)] == []
 
 
-@pytest.mark.parametrize(
-    "path", sorted((ROOT / "app" / "web" / "templates").rglob("*.html")), ids=lambda path: path.name
-)
-def test_sentences_of_templates_open_with_their_subject(path: Path) -> None:
-    assert [bad for text in prose_of_template(path.read_text()) for bad in bad_sentences(text)] == []
+def test_sentences_in_code_open_with_their_subject() -> None:
+    assert [
+        f"{named(path)}: {bad}"
+        for path in modules()
+        for text in texts_of(path)
+        for bad in bad_sentences(text)
+    ] == []
+    questions = (
+        named(path)
+        for path in modules()
+        if (ast.get_docstring(tree_of(path)) or "").startswith(QUESTION_WORDS)
+    )
+    assert list(questions) == []
+
+
+def test_sentences_on_pages_of_the_docs_open_with_their_subject() -> None:
+    assert [
+        f"{named(path)}: {bad}"
+        for path in pages()
+        for text in prose_of_markdown(path.read_text())
+        for bad in bad_sentences(text)
+    ] == []
+
+
+def test_sentences_of_templates_open_with_their_subject() -> None:
+    templates = sorted((ROOT / "app" / "web" / "templates").rglob("*.html"))
+    assert templates
+    assert [
+        f"{named(path)}: {bad}"
+        for path in templates
+        for text in prose_of_template(path.read_text())
+        for bad in bad_sentences(text)
+    ] == []
 
 
 @pytest.mark.parametrize("name", ["Told", "_made", "again", "compared", "Watched", "kept"])
@@ -232,7 +246,7 @@ def test_the_rules_for_names_can_fail() -> None:
     tree = ast.parse(
         "class Told: pass\ndef again(): pass\nmade = 1\ndef start(kept): pass\nfor found in (): pass"
     )
-    assert sorted({*bare_definitions(tree), *bare_variables(tree)}) == [
+    assert sorted({*bare_definitions(ast.walk(tree)), *bare_variables(ast.walk(tree))}) == [
         "Told",
         "again",
         "found",
@@ -272,6 +286,6 @@ def test_a_contract_exempts_its_field_only() -> None:
 def test_comments_docstrings_and_templates_are_read() -> None:
     source = '"""Of a."""\n# What is\n# kept.\n\nx = 1  # Of it.\n'
     assert list(comments(source)) == ["What is kept.", "Of it."]
-    assert list(docstrings(ast.parse(source))) == ["Of a."]
+    assert list(docstrings(ast.walk(ast.parse(source)))) == ["Of a."]
     assert "Of these, X." in list(prose_of_template("<p>Of these, {{ x }}.</p>{# Of #}"))
     assert "What is kept." in list(prose_of_markdown("Right.\n\n- What is kept.\n```\nOf\n```\n"))
