@@ -261,8 +261,10 @@ def nearest_lack(fleet: Sequence[Hello], target: Target, *, required_level: Leve
     """Why no node serves the target, by the node that comes nearest to it. None if a node serves it."""
     if not fleet:
         return Reason(code="no_node", detail="There is no node.", who_can_act=WhoCanAct.OPERATOR)
-    reasons = [can_serve(hello, target, required_level=required_level) for hello in fleet]
-    lacks = [reason for reason in reasons if reason is not None]
-    if len(lacks) < len(reasons):
-        return None
+    lacks = []
+    for hello in fleet:
+        lack = can_serve(hello, target, required_level=required_level)
+        if lack is None:
+            return None
+        lacks.append(lack)
     return max(lacks, key=lambda reason: _FAR_TO_NEAR.index(reason.code))
