@@ -142,7 +142,8 @@ class Play:
         )
         begun = {each.run_id for each in self._waiting if each.attempt_id in chosen}
         by_id = {each.attempt_id: each for each in self._waiting}
-        self._queue += [by_id[attempt] for attempt in chosen]
+        first = node_choice.first_answers(by_id, chosen)
+        self._queue += [replace(by_id[attempt], run_has_begun=attempt not in first) for attempt in chosen]
         self._waiting = [
             replace(each, run_has_begun=True, node="lab" if each.run_id in begun else each.node)
             if each.run_id in begun
@@ -207,6 +208,14 @@ def test_so_has_one_that_comes_while_twenty_wait_for_repeats(play: Play, places:
     assert max(answers[job.run][0] for job in new) <= 10.0
     # Repeats go on meanwhile.
     assert sum(len(answers[job.run]) for job in many) >= 50
+
+
+def test_repeats_that_start_with_a_first_answer_have_no_head_start(play: Play) -> None:
+    """The first attempt of another report comes before them in the line for the card."""
+    play.places = 8
+    answers = play.play([Job("old", 0.0, repeats=6), Job("new", 0.1, repeats=1)], until=20)
+    assert answers["old"][0] < answers["new"][0] <= 7.0
+    assert len(answers["old"]) == 6
 
 
 def test_twenty_that_come_at_once_are_answered_as_fast_as_the_slots_can(play: Play) -> None:

@@ -201,3 +201,12 @@ def test_a_repeat_waits_for_new_runs_only_so_long(waited: float, first: str) -> 
         candidate("old", "run 2", turn=4, queued_at=since),
     ]
     assert chosen(queue, places=1) == [first]
+
+
+def test_one_attempt_of_each_new_run_is_its_first_answer(stage: Stage) -> None:
+    """The repeats that start in the same round are none, and have no head start in the line for a card."""
+    stage.node("lab", slots=8)
+    runs = [submitted(stage, name, repeats=3) for name in ("one", "two")]
+    attempts = stage.dispatch()
+    assert len(attempts) == 6
+    assert sorted(each.run_id for each in attempts if each.is_first_answer) == sorted(runs)

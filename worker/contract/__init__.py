@@ -189,7 +189,7 @@ class Attempt(Message):
     capability: Name | None = None
     # A node without a gate, or one that does not know this field, gives the cards from the start.
     card: CardUse = CardUse.FROM_START
-    # Nothing of its run has begun: at its first touch it comes before repeats that wait for the card.
+    # It is the first attempt of its run: at its first touch it comes before repeats that wait for the card.
     is_first_answer: bool = False
     settings: SettingValues = Field(default_factory=dict)
     limits: Limits = Field(default_factory=Limits)

@@ -17,7 +17,7 @@ from app.clock import now
 from app.judging.cause.cures import CURES
 from app.judging.verdict.passage import points_to_pass
 from app.runs.lifecycle.capacity import NodeCapacity, capacities_of, read_card_uses, use_of
-from app.runs.lifecycle.node_choice import choose, choose_previews
+from app.runs.lifecycle.node_choice import choose, choose_previews, first_answers
 from app.runs.rows.events import emit
 from app.runs.rows.facts import reading_of, report_of_run
 from app.runs.rows.nodes import with_hellos
@@ -102,6 +102,7 @@ def dispatch(session: Session, broker: Broker, *, settings: ServiceSettings) -> 
         return 0
     locked = queue.lock_queued(session, chosen)
     texts = queries.scripts(session, {job.script_digest for _run, job, _attempt in locked.values()})
+    first = first_answers(by_id, chosen)
     leased = 0
     for attempt_id, node in chosen.items():
         if attempt_id not in locked:
@@ -116,7 +117,7 @@ def dispatch(session: Session, broker: Broker, *, settings: ServiceSettings) -> 
             job,
             attempt,
             hello=fleet[node],
-            is_first_answer=not by_id[attempt_id].run_has_begun,
+            is_first_answer=attempt_id in first,
             text=texts[job.script_digest],
             card=capacities[node].use_of(target_of(job), use_of(by_id[attempt_id], uses, first_lease=0)),
             settings=settings,

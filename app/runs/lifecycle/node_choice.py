@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from heapq import heapify, heappop, heappush
@@ -34,6 +34,20 @@ def choose_previews(
             capacities[name].fill(target, candidate.kind)
             chosen[candidate.attempt_id] = name
     return chosen
+
+
+def first_answers(by_id: Mapping[str, Candidate], chosen: Iterable[str]) -> set[str]:
+    """The chosen attempts, by id, that come before repeats in the line for a card.
+
+    They are the first of a run that has not begun: one attempt, and one preview. The others of the round are
+    its repeats.
+    """
+    first: dict[tuple[str, bool], str] = {}
+    for attempt_id in chosen:
+        candidate = by_id[attempt_id]
+        if not candidate.run_has_begun:
+            first.setdefault((candidate.run_id, candidate.kind is AttemptKind.PREVIEW), attempt_id)
+    return set(first.values())
 
 
 def choose(
