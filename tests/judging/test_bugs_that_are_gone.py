@@ -236,6 +236,46 @@ def test_nan_that_became_what_the_other_side_draws() -> None:
     assert verdict(NAN_AT_RANDOM, still) is Verdict.REPRODUCED
 
 
+def test_nan_that_became_the_row_that_is_called_right() -> None:
+    text = """# empty rows give nan
+
+```python
+import numpy as np
+print(np.vstack([np.random.rand(2), np.zeros(2)]))
+```
+
+Output:
+
+```
+[[0.1234 0.4321]
+ [   nan    nan]]
+```
+
+The second row should be `[0.0, 0.5]`.
+"""
+    assert verdict(text, "[[0.9876 0.2222]\n [0.     0.5   ]]\n") is Verdict.NOT_REPRODUCED
+    assert verdict(text, "[[0.9876 0.2222]\n [0.     0.7   ]]\n") is not Verdict.NOT_REPRODUCED
+    assert verdict(text, "[[   nan 0.2222]\n [0.     0.5   ]]\n") is not Verdict.NOT_REPRODUCED
+
+
+def test_a_list_that_is_built_as_it_is_called_right() -> None:
+    text = (
+        "# one split too many\n\n```python\nprint('a b,c'.split(','))\n```\n\n"
+        "It prints `['a', 'b', 'c']`, it should print `['a b', 'c']`.\n"
+    )
+    assert verdict(text, "['a', 'b', 'c']\n") is Verdict.REPRODUCED
+    assert verdict(text, "['a b', 'c']\n") is Verdict.NOT_REPRODUCED
+    assert verdict(text, "['a', 'b c']\n") is Verdict.DIFFERENT
+
+
+@pytest.mark.parametrize("shown", ["False", "np.False_"])
+def test_a_constant_of_numpy_is_the_constant(shown: str) -> None:
+    text = f"# not equal\n\n```pycon\n>>> import numpy as np\n>>> np.ones(1)[0] < 2\n{shown}\n```\n"
+    assert verdict(text, "False\n") is Verdict.REPRODUCED
+    assert verdict(text, "np.False_\n") is Verdict.REPRODUCED
+    assert verdict(text, "np.True_\n") is Verdict.NOT_REPRODUCED
+
+
 @pytest.mark.parametrize(
     ("script", "depends"),
     [

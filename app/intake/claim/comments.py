@@ -10,13 +10,21 @@ from collections.abc import Sequence
 from itertools import islice
 
 from app.intake.code.syntax import dotted_name, nodes_of, normalise, tree_of
-from app.intake.words.vocabulary import INSTEAD, MODALS, SHOW, any_of, is_printed_line
+from app.intake.words.vocabulary import DTYPE, INSTEAD, MODALS, SEE, SHOW, any_of, is_printed_line
 
 _CLAIM = re.compile(r"#+\s*claim\s*:\s*(.*)", re.IGNORECASE)
 _VALUE = re.compile(
     r"(?:(?P<told>prints?|outputs?|returns?|gives?|output|result|got|=+>|-+>|>>>?"
     r"|→)\s*+:?\s*+)?(?P<value>(?P<open>(?:tensor|array|torch\.Size)\(|[\[({])"
-    r"|[-+]?(?:\d[\d_.]*(?:e[-+]?\d+)?|nan|inf)j?|True|False|None|[A-Z]\w*(?:Error|Exception)(?::.*)?)",
+    r"|[-+]?(?:\d[\d_.]*(?:e[-+]?\d+)?|nan|inf)j?|True|False|None|[A-Z]\w*(?:Error|Exception)(?::.*)?"
+    rf"|{DTYPE})",
+    re.IGNORECASE,
+)
+# `should be True, is False`: the expected value stands first.
+_RIGHT_FIRST = re.compile(
+    rf"(?:{any_of(MODALS)} {any_of(SHOW)}|expected:?) (?P<right>[^,;]{{1,80}}?)"
+    rf"(?:[,;] ?(?:but )?| but )(?:(?:it|i|we|this) )?(?:actually )?{any_of(SEE)} "
+    r"(?P<wrong>\S[^,;]{0,80})$",
     re.IGNORECASE,
 )
 _JUDGED_WRONG = re.compile(
@@ -236,6 +244,8 @@ def _trailing_comments(text: str) -> dict[int, str]:
 
 def _value_of(comment: str, literals: set[str]) -> tuple[str | None, str]:
     """The value at the start of a comment, and the words after it. (None, "") for prose."""
+    if pair := _RIGHT_FIRST.match(comment):
+        comment = f"{pair['wrong']} should be {pair['right']}"
     if constant := _CONSTANT_FIRST.match(comment):
         return constant["value"], constant["rest"]
     first, dot, rest = comment.partition(". ")

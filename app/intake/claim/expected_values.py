@@ -49,6 +49,12 @@ _PRINTS = re.compile(
     rf"|all (?:i|we) (?:get|see) is)\s*+:?\s*+(?:(?:me|us|out|always|just|only|back) ){{0,2}}{_VALUE}",
     FLAGS,
 )
+# `2.5 -2.5` and `2.5 and -2.5`, but no count, as in `3 and 4 rows`.
+_FURTHER_NUMBERS = re.compile(
+    rf"(?:(?:,? and |, ?|[ \t]+|; ?)(?<![\w.+-]){NUMBER}(?![%°\w])){{1,40}}"
+    r"(?=\s*(?:$|[.,;:)!?](?!\d)|\bfor\b|\binstead\b|\bbut\b|\bwhere|\bwhile\b|\brather\b|\bon\b|\bhere\b))",
+    FLAGS,
+)
 # In `I get 3 here` the clause ends or goes on; in `I get 3 rows` the number is a count.
 _GETS = re.compile(
     r"\b(?:(?:i|we) (?:still |always |just |only )?(?:get|got|see|saw)"
@@ -56,7 +62,7 @@ _GETS = re.compile(
     rf"|said))\s*+:?\s*+(?:(?!{NUMBER})(?P<quoted>{LITERAL})"
     rf"|(?P<value>{WHOLE_NUMBER})(?=\.?$|[.,;:)!?](?!\d)"
     r"|\s+(?:here|every|each|on|with|but|where|when|instead|for|and|while|always|in|from|at|which|as"
-    r"|rather|after|again)\b))",
+    rf"|rather|after|again)\b|{_FURTHER_NUMBERS.pattern}))",
     FLAGS,
 )
 _ORDER = re.compile(r"(?:print|give|return|show|get)\b", FLAGS)
@@ -83,12 +89,6 @@ _INSTEAD_BEHIND = re.compile(
     FLAGS,
 )
 _NUMBER = re.compile(rf"(?<![\w.+-]){NUMBER}", FLAGS)
-# `2.5 -2.5` and `2.5 and -2.5`, but no count, as in `3 and 4 rows`.
-_FURTHER_NUMBERS = re.compile(
-    rf"(?:(?:,? and |, ?|[ \t]+|; ?)(?<![\w.+-]){NUMBER}(?![%°\w])){{1,40}}"
-    r"(?=\s*(?:$|[.,;:)!?](?!\d)|\bfor\b|\binstead\b|\bbut\b|\bwhere|\bwhile\b|\brather\b|\bon\b|\bhere\b))",
-    FLAGS,
-)
 _EXPECTS_NOT = re.compile(r"\b(?:not|never)\b|n['’]t\b", FLAGS)
 # In ``gives `-0.0`, as it should, but not on Windows`` the value is the right one.
 _AS_IT_SHOULD = re.compile(

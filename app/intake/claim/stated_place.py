@@ -38,6 +38,10 @@ _VERSION = (
 _WITH_ONE_NUMBER = re.compile(
     rf"(?<![\w.])(?P<package>{_PACKAGE})[ -]?v?(?P<version>\d{{1,2}})(?![\w.]*\d)", FLAGS
 )
+# `v1:` above one output, and `v2:` above another.
+_ONLY_ONE_NUMBER = re.compile(
+    r"\W*(?:(?:with|in|under|on) )?(?:version |v\.? ?)(?P<version>\d{1,2})(?:\.x)?\W*", FLAGS
+)
 _PYTHON = re.compile(
     r"\b(?:only|fails|failing|broken|crashes|breaks|raises|happens)\b[^.;\n]{0,30}\b(?:with|on|under|in"
     r"|for) python (?P<version>3\.\d{1,2})\b"
@@ -100,7 +104,7 @@ _ONLY_VERSION = re.compile(
 )
 # A version that is the bad one is said to do this in its own clause.
 _GOES_WRONG = re.compile(
-    rf"\b{_FAILS}\b|\w(?:Error|Exception)\b|\b(?:errors?|dies|died|stops?"
+    rf"\b{_FAILS}\b|\w(?:Error|Exception)\b|\b(?:errors?|dies|died|aborts?|killed|stops?"
     r"|(?:i|we|you) (?:get|see|hit|got|have)|prints?|gives?|returns?|shows?|complains?|not|never)\b|n['’]t\b",
     FLAGS,
 )
@@ -276,6 +280,8 @@ def version_named(introduction: str) -> NamedVersion | None:
     matches = list(_ANY_VERSION.finditer(introduction[-_MOST_INTRODUCTION:]))
     if not matches and (match := _WITH_ONE_NUMBER.search(introduction[-_MOST_INTRODUCTION:])):
         return NamedVersion(package_named(match["package"]) or "", (int(match["version"]),))
+    if not matches and (match := _ONLY_ONE_NUMBER.fullmatch(introduction[-_MOST_INTRODUCTION:])):
+        return NamedVersion("", (int(match["version"]),))
     if len(matches) != 1:
         return None
     (match,) = matches
@@ -294,11 +300,19 @@ def place_of_bug(texts: Sequence[str]) -> Where:
         sentences = _SENTENCES.split(text[:_MOST_TEXT])
         # `It works on Linux. On Windows it dies.` are two sentences.
         pairs = [f"{one.rstrip('. ')}; {other}" for one, other in itertools.pairwise(sentences)]
-        for sentence in [*sentences, *(pair for pair in pairs if _other_system(pair))]:
-            is_about_bug = _OF_BUGS.search(sentence) or _is_since(sentence) or _other_system(sentence)
+        for sentence in [*sentences, *filter(_contrasts, pairs)]:
+            is_about_bug = _OF_BUGS.search(sentence) or _is_since(sentence) or _contrasts(sentence)
             if is_about_bug and (where := stated_place(sentence)) != Where():
                 return where
     return Where()
+
+
+def _contrasts(sentence: str) -> bool:
+    """True if a text says that it works in one place, and goes wrong in another one."""
+    works = _WORKS_VERSION.search(sentence) or _VERSION_WORKS.search(sentence)
+    return (works is not None and _other_version(sentence, works) is not None) or (
+        _other_system(sentence) is not None
+    )
 
 
 def _is_since(sentence: str) -> bool:

@@ -106,6 +106,7 @@ _NO_VALUE = re.compile(
 )
 _ON_VERSION = re.compile(r"\b(?:on|in|under|since|until) (?:\w{2,12} )?v?$", FLAGS)
 _LIKE_VERSION = re.compile(r"\d{1,2}\.\d{1,2}(?:\.\d{1,2})?$")
+_OPERATOR = re.compile(r"[-+*/%<>=!&|^~@.,:;]{1,4}")
 _NO_COUNT = re.compile(NO_COUNT, FLAGS)
 # Two values beside each other: `5 != 4`, and a value with nothing but `should be 4` after it.
 _BESIDE = re.compile(
@@ -200,7 +201,9 @@ def lone_expected_value(text: str) -> str | None:
 
 
 def _is_no_value(text: str, hit: re.Match[str]) -> bool:
-    """True if it is a count, a parameter or a version."""
+    """True if it is a count, a parameter, a version or an operator."""
+    if _OPERATOR.fullmatch(strip_quotes(hit[0])):
+        return True
     if not hit[0].lstrip("+-")[:1].isdigit():
         return False
     version = _LIKE_VERSION.fullmatch(hit[0]) and _ON_VERSION.search(

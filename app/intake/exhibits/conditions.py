@@ -55,6 +55,9 @@ _OTHER_PROGRAM = re.compile(
     r"|gets?|got|hits?|mentioned|ran into)\b",
     re.IGNORECASE,
 )
+# `Schreibe ich statt dessen `x[0] = "a"``: a statement that the script does not have.
+_ASSIGNS = re.compile(r"[\w.]{1,60}(?:\[[^\[\]]{0,40}\])?\s?[-+*/@]?=(?!=)")
+_IN_PLACE = re.compile(r"\binstead\b|\bin place of\b|\bstatt(?: ?dessen)?\b", re.IGNORECASE)
 _CODE = re.compile(r"``?([^`\n]{2,300})``?")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])")
 _SPACE = re.compile(r"\s+|[\"']")
@@ -67,11 +70,11 @@ def condition_of(introduction: str, script: str) -> str:
     sentence = _SENTENCE.split(last.strip())[-1] if last.strip() else ""
     if names_other_program(sentence):
         return sentence
-    opening = _OPENING.search(sentence)
-    if not opening:
-        return ""
     snippets = [match[1] for match in _CODE.finditer(sentence)]
     own = _bare(script)
+    if not _OPENING.search(sentence):
+        other = [snippet for snippet in snippets if _ASSIGNS.match(snippet) and _bare(snippet) not in own]
+        return sentence if other and _IN_PLACE.search(sentence) else ""
     if not (_OTHER_CODE.search(sentence) or _ANOTHER.search(sentence)):
         return sentence if _is_started_otherwise(sentence, snippets, script) else ""
     return "" if snippets and all(_bare(snippet) in own for snippet in snippets) else sentence

@@ -22,8 +22,6 @@ from app.intake.claim.named_errors import own_message
 from app.intake.claim.right_bounds import out_of_bounds
 from app.intake.claim.stated_place import newest_place, place_of_bug, with_place
 from app.intake.claim.subject import about, subject_of
-from app.intake.code.names import bound_names
-from app.intake.code.syntax import tree_of
 from app.intake.exhibits.assertions import asserted_checks
 from app.intake.exhibits.commented_errors import commented_errors
 from app.intake.exhibits.conditions import condition_of, names_other_program
@@ -47,8 +45,9 @@ from app.intake.exhibits.shown_outputs import (
     right_outputs,
     shown_outputs,
     tells_what_happens,
+    without_words_above,
 )
-from app.intake.exhibits.shown_warnings import split_warnings
+from app.intake.exhibits.shown_warnings import split_warnings, warned, warnings_in
 from app.intake.remarks.called_right import sentences_of, with_what_is_right
 from app.intake.remarks.commented_pairs import commented_pairs, labelled_checks
 from app.intake.remarks.exit_statuses import exit_status_checks
@@ -122,7 +121,7 @@ def claim_of(parts: Sequence[Part], main: str, title: str, outputs: Sequence[Par
         with_expected = [*limited, *(right or message_of_output(limited, expected_texts))]
         real = [check for check in with_expected if not is_name_of(main, check)]
         contradicted |= values_called_both(real)
-        if is_called_right(real, contradicted):
+        if is_called_right(real, contradicted) or (readings and _is_error_asked_for(real, frame)):
             continue
         complete = with_place([_in_own_words(check, prose) for check in real], place)
         readings.append(about(subject, frame.model_copy(update={"checks": tuple(complete)})))
@@ -132,6 +131,14 @@ def claim_of(parts: Sequence[Part], main: str, title: str, outputs: Sequence[Par
     others = _others(readings, failing)
     further, has_more = others[: MOST_READINGS - 1], len(others) >= MOST_READINGS
     return readings[0].model_copy(update={"further": further, "has_more": has_more})
+
+
+def _is_error_asked_for(checks: Sequence[Check], frame: Claim) -> bool:
+    """Whether the bug is only an error that the report asks for: `should be refused with a ValueError`."""
+    return any(
+        check.role is Role.BUG and not check.message and check.exception_type in frame.right_errors
+        for check in checks
+    )
 
 
 def _in_own_words(check: Check, prose: Sequence[Part]) -> Check:
@@ -177,6 +184,7 @@ def _readings(
         lambda _: commented_errors(main),
         lambda _: inline_checks(parts, main),
         lambda _: values_of_versions([part.text for part in prose]),
+        lambda outputs: warned(outputs, texts[0]),
         lambda outputs: _output_checks([part for part in outputs if not only_times(part)], main),
         lambda _: tabled_values([part.text for part in prose]),
         lambda _: labelled_checks([*texts[1:], *should]),
@@ -193,7 +201,7 @@ def _readings(
         if (read in alone and not is_first) or not (checks := read(printed)):
             continue
         if is_first and _is_failure(checks):
-            printed = [part for part in usual if not _failure_of(part)]
+            printed = [part for part in usual if not (_failure_of(part) or warnings_in(part))]
         is_first = False
         yield checks
 
@@ -358,21 +366,13 @@ def _comment_checks(main: str) -> list[Check]:
     return [bug, output_check(right, role=Role.EXPECTED)] if is_other else [bug]
 
 
-def _without_name(lines: list[str], main: str) -> list[str]:
-    """The lines of a block without the name above them, such as `result`, that somebody typed to see it."""
-    if len(lines) < 2 or not lines[0].isidentifier():
-        return lines
-    tree = tree_of(main)
-    return lines[1:] if tree is not None and lines[0] in bound_names(tree) else lines
-
-
 def _output_checks(outputs: Sequence[Part], main: str, block: int = 0) -> list[Check]:
     """Checks of literal output. The bug is the first block that shows any, or one further down."""
     seen: list[Check] = []
     expected: list[list[Check]] = []
     warnings: list[Check] = []
     for part in outputs:
-        lines = _without_name(lines_of(part), main)
+        lines = without_words_above(lines_of(part), main)
         if not lines or len(lines) > MOST_LINES_OF_OUTPUT or not reads_as_output(part, main):
             continue
         remarks = read_remarks(lines, main)

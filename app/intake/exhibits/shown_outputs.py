@@ -8,12 +8,14 @@ from dataclasses import replace
 
 from app.intake.claim.claim_text import exception_claim, sides_checks
 from app.intake.claim.stated_place import version_named
+from app.intake.code.names import bound_names
 from app.intake.code.printed_texts import is_print_of, printed_texts
+from app.intake.code.syntax import tree_of
 from app.intake.exhibits.shown_warnings import split_warnings
 from app.intake.remarks.output_remarks import without_remark
 from app.intake.snippets.output_marks import without_common_sign
 from app.intake.snippets.parts import Part, PartKind, is_expectation_heading
-from app.intake.snippets.roles import says_it_works
+from app.intake.snippets.roles import says_it_works, words_about
 from app.intake.words.praise import WRONGLY, speaks_of_another_place
 from app.intake.words.vocabulary import (
     ACTUAL,
@@ -43,6 +45,13 @@ _OUTPUT_HEADING = re.compile(
 _ACTUAL_TOO = re.compile(r"\b(?:actual|vs)\b", re.IGNORECASE)
 # A printed line between backticks, on a line of its own.
 _QUOTED_LINE = re.compile(r"\s*`([^`\n]{1,400})`[.!]?\s*$")
+# A sentence above the output, inside of its block.
+_CAPTION_INSIDE = re.compile(
+    r"(?=.{0,80}\b(?:no error|it|this|that|the (?:script|code|program)|i|we|which|just|only|instead)\b)"
+    r".{0,80}\b(?:prints?|printed|outputs?|returns?|gives?|shows?|get|see|got):",
+    re.IGNORECASE,
+)
+_QUOTATION = re.compile(r" {0,3}>(?!>>)")
 _MENTIONS = re.compile(r"^[ \t]*+(?:(?:cc|/cc|ping)[ \t]*)?@[\w-]", re.IGNORECASE)
 _MARKS = r"[\s*_:>=-]{0,6}"
 _RESULT = any_of(RESULTS)
@@ -122,7 +131,7 @@ def shown_outputs(parts: Sequence[Part]) -> list[Part]:
         of_environment = of_environment or _OF_TRACKER.fullmatch(part.before.rpartition("\n")[2]) is not None
         if part.kind == PartKind.OUTPUT and not part.quoted and not of_environment:
             # The output of a control is right, whatever stands between them, such as `prints`.
-            elsewhere = speaks_of_another_place(part.before.rpartition("\n")[2]) or (
+            elsewhere = speaks_of_another_place(words_about(part.before)) or (
                 of_control and not WRONGLY.search(part.before.rpartition("\n")[2])
             )
             placed = replace(part, elsewhere=elsewhere)
@@ -215,6 +224,8 @@ def _output_in_prose(part: Part, texts: Sequence[str]) -> list[Part]:
     text = "\n".join(lines)
     if "Traceback (most recent call last)" in text:
         return [Part(PartKind.OUTPUT, text, part.heading)]
+    if _is_quoted_output(part, lines, texts):
+        return [Part(PartKind.OUTPUT, text, part.heading)]
     values = [match[1] for line in lines for match in [_GIVES.match(line[:2000])] if match]
     printed_values = [line for line in values if "`" not in line and is_printed_line(line)]
     printed_values = printed_values or _quoted_lines([line for line in lines if line.strip()], texts)
@@ -224,6 +235,17 @@ def _output_in_prose(part: Part, texts: Sequence[str]) -> list[Part]:
         return [output]
     heading = _heading_of_bare_lines(part, [line.strip() for line in lines if line.strip()])
     return [] if heading is None else [Part(PartKind.OUTPUT, text, heading)]
+
+
+def _is_quoted_output(part: Part, lines: Sequence[str], texts: Sequence[str]) -> bool:
+    """Whether it is a quotation of nothing but printed lines, right below a block."""
+    quoted = [line for line in part.text.split("\n") if line.strip()]
+    return (
+        not part.before
+        and bool(quoted)
+        and all(map(_QUOTATION.match, quoted))
+        and all(is_printed_line(line) or is_print_of(line, texts) for line in lines if line.strip())
+    )
 
 
 def _heading_of_bare_lines(part: Part, lines: Sequence[str]) -> str | None:
@@ -314,3 +336,23 @@ def lines_of(part: Part) -> list[str]:
 def only_times(part: Part) -> bool:
     """True if the output holds nothing but durations. The prose then states the claim."""
     return all(is_timing(line) for line in lines_of(part))
+
+
+def without_words_above(lines: list[str], main: str) -> list[str]:
+    """The lines of a block without a name or a caption on its first line."""
+    return _without_caption(_without_name(lines, main), main)
+
+
+def _without_name(lines: list[str], main: str) -> list[str]:
+    """The lines of a block without the name above them, such as `result`, that somebody typed to see it."""
+    if len(lines) < 2 or not lines[0].isidentifier():
+        return lines
+    tree = tree_of(main)
+    return lines[1:] if tree is not None and lines[0] in bound_names(tree) else lines
+
+
+def _without_caption(lines: list[str], main: str) -> list[str]:
+    """The lines of a block without a sentence above them, such as `No error, it prints:`."""
+    if len(lines) < 2 or not _CAPTION_INSIDE.fullmatch(lines[0]):
+        return lines
+    return lines if is_print_of(lines[0], printed_texts([main])) or lines[0] in main else lines[1:]

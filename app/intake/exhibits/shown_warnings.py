@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from app.intake.claim.claims import Check, CheckKind, Role
+from app.intake.snippets.parts import Part
 
 _WARNING = re.compile(
     r"\s*(?:(?:(?:[A-Za-z]:)?[^\s:]{1,300}(?::\d{1,7})?|<[^<>\n]{1,60}>(?::\d{1,7})?|\[W[^\]\n]{1,200}\]):?\s+)?"
@@ -16,7 +17,9 @@ _LOGGED = re.compile(
     r"\s*\[?[WIE]\d{0,8}[ \d:.]{0,24}(?:\w[\w./-]{0,80}:\d{1,7}\]?).{0,400}|\s*WARNING:.{0,400}"
 )
 _SOURCE = re.compile(r"\s{2,}\S")
+_WARNS = re.compile(r"\bwarn(?:s|ed|ings?)?\b|\w(?:Warning)s?\b", re.IGNORECASE)
 _MOST_TEXT = 300
+_MOST_WARNINGS = 3
 
 
 def split_warnings(lines: Sequence[str]) -> tuple[list[str], list[Check]]:
@@ -43,3 +46,17 @@ def split_warnings(lines: Sequence[str]) -> tuple[list[str], list[Check]]:
             rest.append(line)
         below = match is not None
     return rest, checks
+
+
+def warned(outputs: Sequence[Part], title: str) -> list[Check]:
+    """The warnings that the outputs show, where the title is about warnings: the values may be right."""
+    if not _WARNS.search(title):
+        return []
+    warnings = [check for part in outputs if not part.expected for check in warnings_in(part)]
+    return [check.model_copy(update={"role": Role.BUG}) for check in warnings[:1]] + warnings[
+        1:_MOST_WARNINGS
+    ]
+
+
+def warnings_in(part: Part) -> list[Check]:
+    return split_warnings(part.text.split("\n"))[1]

@@ -42,6 +42,8 @@ _QUOTED = re.compile(
     r"|pull request)\b",
     re.IGNORECASE,
 )
+# `The documentation mentions it, but:` stands above what happens.
+_BUT_HERE = re.compile(r"\b(?:but|yet|however|whereas|instead|still)\b[^.\n]{0,60}$", re.IGNORECASE)
 _COLLECT_ENV = re.compile(
     r"^(?:Collecting environment|PyTorch version:|commit [0-9a-f]{7,40}|\[pip3?\] |# Name +Version)",
     re.MULTILINE,
@@ -165,10 +167,15 @@ class Part:
     def quoted(self) -> bool:
         """True if it is quoted from documentation, or lists an environment."""
         return (
-            _QUOTED.search(_last_line(self.before)) is not None
+            self._is_introduced_as_quotation
             or _COLLECT_ENV.search(self.text) is not None
             or is_environment_block(self.text)
         )
+
+    @property
+    def _is_introduced_as_quotation(self) -> bool:
+        last = _last_line(self.before)
+        return _QUOTED.search(last) is not None and _BUT_HERE.search(last) is None
 
 
 def _last_line(text: str) -> str:

@@ -15,6 +15,7 @@ from app.intake.code.syntax import nodes_of, parses
 from app.intake.reading import Repair
 from app.intake.snippets.public_names import import_of
 from app.intake.snippets.shell_names import shell_imports
+from app.intake.words.distributions import KNOWN_MODULES
 
 _MOST_NAMES = 40
 # `humanize 4.9.0`, `Humanize: 4.9.0`, `lark==1.1`, `bitstring version v4.0`.
@@ -161,9 +162,10 @@ def missing_imports(
         missing = []
     statements = [USUAL_IMPORTS[name] for name in missing]
     known = {package for name in used_by_script | bound_by_script if (package := package_named(name))}
-    own = [name for name in unbound_names(tree) if name in modules and _is_only_module(name, tree)]
+    named = {*modules, *KNOWN_MODULES, *USUAL_IMPORTS} - _ONLY_BESIDE_TORCH
+    own = [name for name in unbound_names(tree) if name in named and _is_only_module(name, tree)]
     own = [name for name in own if name not in missing]
-    statements += [f"import {name}" for name in own]
+    statements += [USUAL_IMPORTS.get(name, f"import {name}") for name in own]
     statements += _imports_of_public_names(tree, bound_by_script | {*missing, *own}, known | {*packages})
     if not statements:
         return text, ()
@@ -194,8 +196,24 @@ def _imports_of_public_names(
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
     }
     names = [name for name in unbound_names(tree) if name not in bound]
-    used = [name for name in names if name[:1].isupper() or name in called | decorators | modules]
+    used = [
+        name
+        for name in names
+        if name[:1].isupper() or name in called | decorators | modules | _names_in_annotations(tree)
+    ]
     return [statement for name in used[:_MOST_NAMES] if (statement := import_of(name, packages))]
+
+
+def _names_in_annotations(tree: ast.Module) -> set[str]:
+    annotations = [
+        annotation
+        for node in nodes_of(tree)
+        for annotation in (getattr(node, "annotation", None), getattr(node, "returns", None))
+        if isinstance(annotation, ast.expr)
+    ]
+    return {
+        node.id for annotation in annotations for node in ast.walk(annotation) if isinstance(node, ast.Name)
+    }
 
 
 def _with_line(text: str, tree: ast.Module, line: str) -> str:

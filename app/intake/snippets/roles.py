@@ -57,7 +57,15 @@ _NO_REMEDY = re.compile(
     r"|crash\w*|raises?|wrong\w*|trigger\w*)\b",
     re.IGNORECASE,
 )
+# `Terminal 1, fine:`, `1) OK`.
+_CAPTION_WORKS = re.compile(
+    r"[^.\n]{0,60}?(?:[,(:–—-]|\b(?:first|one|\d[).]?))\s*(?:this is |this one is |all )?"
+    r"(?:fine|ok(?:ay)?|good|right|correct|works)\)?\W*",
+    re.IGNORECASE,
+)
 _SENTENCE = re.compile(r"[.!?]\s+(?=[A-Z])")
+_SENTENCE_END = re.compile(r"(?<=[\w)`'\"])[.!?]\s+")
+_LEAST_WORDS = 4
 _ONLY_BUT = re.compile(r"\W{0,4}(?:but|however|whereas|aber|mais|pero|ma|но|但是?)\W{0,6}", re.IGNORECASE)
 _DO_NOT_RUN = re.compile(
     r"\b(?:don['’]?t|do not|never|must not|should not) (?:ever )?(?:run|execute)\b|^\W*~~.{1,60}~~\W*$",
@@ -183,7 +191,20 @@ def says_it_works(before: str) -> bool:
         return True
     if _OTHER_SOFTWARE.search(last):
         return _OWN_FAULT.search(last) is None
-    return is_only_praise(last)
+    if _CAPTION_WORKS.fullmatch(last):
+        return True
+    return is_only_praise(words_about(last))
+
+
+def words_about(above: str) -> str:
+    """The words of the line above a block that are about the block.
+
+    In `Release 1 is fine. Release 2 returns garbage:` these are the last sentence, unless it is as short as
+    `Output:`.
+    """
+    last = above.rpartition("\n")[2]
+    sentence = _SENTENCE_END.split(last)[-1]
+    return sentence if len(sentence.split()) >= _LEAST_WORDS else last
 
 
 def is_not_to_be_run(before: str) -> bool:

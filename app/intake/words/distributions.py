@@ -37,6 +37,15 @@ WELL_KNOWN = frozenset(
     seaborn sentence-transformers sentencepiece setuptools spacy statsmodels sympy tensorboard tensordict
     tensorflow tiktoken timm tokenizers torch torch-geometric torch-scatter torchao torchaudio
     torchmetrics torchrl torchtext torchvision tqdm transformers triton trl umap-learn vllm wandb xarray
-    xformers
+    xformers networkx packaging patsy pydantic pygments pyparsing pytz regex six tabulate typing-extensions
     """.split()  # noqa: SIM905  # a list of so many lines says no more
+)
+
+
+# The names under which well-known packages are imported.
+KNOWN_MODULES = frozenset(
+    {
+        *DISTRIBUTIONS,
+        *(name.replace("-", "_") for name in WELL_KNOWN if name not in DISTRIBUTIONS.values()),
+    }
 )

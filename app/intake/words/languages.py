@@ -8,6 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+# A caption: nothing follows it on its line.
+_ENDS = r"(?=[:\s]*(?:$|[`:]))"
+_SEEN_IN_SPANISH = r"(?:obt(?:en)?id[oa]|real|actual|atual|observad[oa])"
 # English words, and the patterns that stand for them, language by language.
 _WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
@@ -70,11 +73,11 @@ _WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         "Output",
         (
-            r"(?:die |tatsächliche )?(?:ausgabe|ergebnis)(?=[:\s]*(?:$|[`:]))",
-            r"(?:la |le )?(?:sortie|résultat)(?: obtenue?)?(?=[:\s]*(?:$|[`:]))",
-            r"(?:la |el )?(?:salida|resultado|saída)(?: obtenid[oa])?(?=[:\s]*(?:$|[`:]))",
-            r"(?:il )?risultato(?=[:\s]*(?:$|[`:]))",
-            r"вывод(?=[:\s]*(?:$|[`:]))",
+            rf"(?:die |das )?(?:(?:tatsächlich|erhalten)e[sr]? )?(?:ausgabe|ergebnis|verhalten){_ENDS}",
+            rf"(?:la |le )?(?:sortie|résultat)(?: (?:obtenue?|réelle?|actuelle?|observée?))?{_ENDS}",
+            rf"(?:la |el |o |a )?(?:salida|resultado|saída)(?: {_SEEN_IN_SPANISH})?{_ENDS}",
+            rf"(?:il )?risultato(?: (?:ottenuto|reale|attuale))?{_ENDS}",
+            rf"вывод{_ENDS}",
         ),
     ),
     (
@@ -106,12 +109,20 @@ _WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
             r"(?:läuft|funktioniert|geht|klappt)(?: (?:es|alles|das))?(?: (?:gut|richtig))?",
             r"(?:ist )?alles (?:gut|in Ordnung)",
             r"(?:cela |ça |tout )?(?:fonctionne|marche|va bien)",
-            r"funciona(?:ba)?(?: bien)?|todo (?:va )?bien",
+            r"funciona(?:ba)?(?: bien)?|todo (?:va )?bien|va (?:perfecto|bien)|vai bem",
             r"funziona",
             r"работает|работало",
         ),
     ),
-    ("crashes", (r"stürzt(?: \w{1,12})? ab|absturz", r"plante", r"se cuelga|revienta", r"падает")),
+    (
+        "crashes",
+        (
+            r"stürzt(?: \w{1,12})? ab|absturz",
+            r"plante",
+            r"se cuelga|revienta|(?:se )?muere|morre",
+            r"падает",
+        ),
+    ),
     ("instead", (r"stattdessen", r"à la place", r"en su lugar")),
     ("if", (r"wenn(?: man)?", r"si (?:l['’]on|on|je)", r"si se|cuando")),
     ("under", (r"unter(?= (?:python|numpy|torch|windows|linux|mac|version))",)),

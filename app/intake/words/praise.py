@@ -37,7 +37,7 @@ _PAST = re.compile(
     r"\b(?:was|were|gave|printed|returned|raised|showed|warned|worked|did|had|used to)\b", re.IGNORECASE
 )
 WRONGLY = re.compile(
-    r"\b(?:but|fail\w*|wrong\w*|incorrect\w*|crash\w*|error|bug|unexpected\w*|broken|should|mine|off"
+    r"\b(?:but|fail\w*|wrong\w*|incorrect\w*|crash\w*|error|bug|unexpected\w*|broken|should|mine|off|garbage|nonsense"
     r"|instead|rather than|and not)\b",
     re.IGNORECASE,
 )

@@ -122,8 +122,10 @@ _TUPLE = r"\((?:-?\d[\d.]*, ?){1,8}(?:-?\d[\d.]*)?\)"
 _LISTED = (
     rf"(?:tensor|array|{_OF_NUMPY})\([^()\n]{{0,300}}\)|(?:np|numpy)\.(?:True|False)_|\[[^\[\]\n]{{0,300}}\]"
 )
+# Numbers that one call printed: `3.0 2.0 -1.0`. A number and a word, such as `3 2nd`, are none.
+_ROW = rf"(?<![\w.]){WHOLE_NUMBER}(?: {WHOLE_NUMBER}(?! [a-z%]\w*\b)){{1,12}}"
 LITERAL = (
-    rf"(?:{QUOTED}|{_COMPLEX}|{_LISTED}|(?<![\w.]){_OF_TORCH}|{_TUPLE}|(?:True|False|None)\b"
+    rf"(?:{QUOTED}|{_COMPLEX}|{_LISTED}|(?<![\w.]){_OF_TORCH}|{_TUPLE}|{_ROW}|(?:True|False|None)\b"
     rf"|(?<![\w.]){WHOLE_NUMBER})"
 )
 
@@ -165,6 +167,7 @@ _VALUE_AHEAD = re.compile(
 _MEMBER = re.compile(r"<?[A-Z]\w{0,60}(?:\.[A-Z_][A-Z0-9_]{0,60}){1,3}(?:: [^<>\n]{1,60})?>?")
 # A text as a prompt shows it.
 _TEXT = re.compile(r"b?'[^'\n]{0,400}'")
+_DTYPE_LINE = re.compile(rf"{DTYPE}|(?:torch|np|numpy)\.bool_?")
 _TYPE_INSIDE = re.compile(rf"(?<![\w.]){TYPE}(?!\w)")
 _MOST_LINE = 2_000
 _TIMING = re.compile(r"(?<![\w.])\d[\d.]*(?:e-?\d+)?\s?(?:ns|us|µs|ms|s|secs?|seconds?|it/s)(?![\w/])", FLAGS)
@@ -201,7 +204,7 @@ def is_printed_line(line: str) -> bool:
         or (_TYPE_INSIDE.search(line) and not _PROSE.search(line.partition("Error")[0]))
     ):
         return True
-    if _MEMBER.fullmatch(line) or _TEXT.fullmatch(line):
+    if _MEMBER.fullmatch(line) or _TEXT.fullmatch(line) or _DTYPE_LINE.fullmatch(line):
         return True
     return _VALUE_AHEAD.match(line) is not None and _PROSE.search(_without_quotes(line)) is None
 

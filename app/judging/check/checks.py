@@ -123,6 +123,9 @@ def _judge_with_oracles(
         check_result, oracle = by_bounds, oracles.KEEPS_BOUNDS
     if check_result is CheckResult.OTHER and result.outcome is Outcome.COMPLETED:
         oracle = _oracle_of_changes(check, result, expected, claim)
+        right = claim.right_values if script.unseeded and oracle is None else ()
+        if right and nan_is_gone(check, result.observation.stdout, right):
+            oracle = oracles.CALLED_RIGHT
         check_result = CheckResult.ABSENT if oracle else check_result
     is_seen = check_result is CheckResult.MET
     if not is_seen and raises_what_is_right(check, result, claim.right_errors, script.script):

@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 
 from app.intake.claim.claims import Check, CheckKind, Role
+from app.judging.output.literals import other_structure
 from app.judging.output.printed_lines import Token, form_of, is_specific, same_tokens, tokens_of
 from app.judging.output.printed_numbers import Number, matches
 
@@ -20,6 +21,8 @@ _Row = Sequence[Token]
 
 def shows_value_called_right(check: Check, called_right: Sequence[str], stdout: str) -> bool:
     """Whether all that changed in the claimed output became values that the report calls right."""
+    if _is_rebuilt(check, called_right, stdout):
+        return True
     rows = [row for text in called_right if (row := tokens_of(text))]
     claimed = claimed_rows(check)
     pairs = pairs_of_lines(claimed, stdout)
@@ -34,6 +37,21 @@ def shows_value_called_right(check: Check, called_right: Sequence[str], stdout: 
         if isinstance(number, Number) and not any(matches(each, number) for each in own)
     ]
     return bool(changed) and all(_is_right(one, seen, right, numbers) for one, seen in changed)
+
+
+def _is_rebuilt(check: Check, called_right: Sequence[str], stdout: str) -> bool:
+    """Whether a claimed literal is built as the report calls it right: `['a,b']` in place of `['a', 'b']`."""
+    if check.role is not Role.BUG or check.kind is not CheckKind.OUTPUT:
+        return False
+    claimed = [line.strip() for line in check.lines if line.strip()]
+    lines = [line.strip() for line in stdout.splitlines()[: _MOST_LINES + 1] if line.strip()]
+    if len(claimed) != len(lines):
+        return False
+    changed = [(one, seen) for one, seen in zip(claimed, lines, strict=True) if one.split() != seen.split()]
+    right = {" ".join(text.split()) for text in called_right}
+    return bool(changed) and all(
+        other_structure(one, seen) and " ".join(seen.split()) in right for one, seen in changed
+    )
 
 
 def is_like_its_twin(check: Check, called_right: Sequence[str], stdout: str) -> bool:

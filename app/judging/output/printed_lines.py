@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from app.judging.output.literals import other_structure
 from app.judging.output.printed_numbers import Number, matches, numbers_in, same_value
 
 Token = str | Number
@@ -108,21 +109,28 @@ def says(line: Sequence[Token], claimed: Sequence[Token]) -> bool:
 def found_lines(claimed: Iterable[str], stdout: str) -> bool:
     """Whether every claimed line is printed, in any order, or all of them together with other line breaks."""
     claimed = [line.strip() for line in claimed if line.strip()]
-    expected = [tokens for tokens in map(tokens_of, claimed) if tokens]
+    expected = [(tokens, line) for line in claimed if (tokens := tokens_of(line))]
     if not expected:
         # Signs alone, such as `[]`, have to stand on a line as they are.
         return bool(claimed) and set(claimed) <= {line.strip() for line in stdout.splitlines()}
-    lines = [tokens for tokens in map(tokens_of, stdout.splitlines()) if tokens]
+    lines = [(tokens, line) for line in stdout.splitlines() if (tokens := tokens_of(line))]
     unused = list(lines)
-    for tokens in sorted(expected, key=len, reverse=True):
-        at = next((at for at, line in enumerate(unused) if says(line, tokens)), None)
+    for tokens, claim in sorted(expected, key=lambda pair: len(pair[0]), reverse=True):
+        at = next(
+            (
+                at
+                for at, (line, text) in enumerate(unused)
+                if says(line, tokens) and not other_structure(claim, text)
+            ),
+            None,
+        )
         if at is None:
             break
         del unused[at]
     else:
         return True
     return len(expected) > 1 and contains(
-        [token for line in lines for token in line], [token for line in expected for token in line]
+        [token for line, _ in lines for token in line], [token for line, _ in expected for token in line]
     )
 
 

@@ -28,7 +28,10 @@ _GOES_ON = re.compile(
     r"[ \t]*[:=]|[ \t]+(?:True|False|None)\b|[ \t]+[A-Za-z]\w*(?![ \t]*[:=(]|[ \t]+[-+]?[\d.]|\w)"
 )
 _IN_BRACKETS = re.compile(r"^[^()\[\]{}]*[)\]}]")
-_CONSTANT = re.compile(r"(?<![\w.])(?:True|False|None)(?!\w)")
+# Since numpy 2, a prompt shows `np.True_`.
+_CONSTANT = re.compile(
+    r"(?<![\w.])(?:(?:np|numpy)\.(?=\w{4,5}_))?(?P<value>True|False|None)(?:(?<!None)_)?(?!\w)"
+)
 _LONGEST = 20_000
 
 
@@ -81,7 +84,7 @@ def has_label(line: str, label: str) -> bool:
 def shown_constants(line: str) -> list[str]:
     """The `True`, `False` and `None` of a line, without those after a negation such as `not`."""
     line = line[:_LONGEST]
-    return [match[0] for match in _CONSTANT.finditer(line) if not _NOT.search(line, 0, match.start())]
+    return [match["value"] for match in _CONSTANT.finditer(line) if not _NOT.search(line, 0, match.start())]
 
 
 def shows_constant(claimed: str, lines: Sequence[str]) -> bool | None:
@@ -89,10 +92,10 @@ def shows_constant(claimed: str, lines: Sequence[str]) -> bool | None:
 
     None if `claimed` is something else, or if one line shows different constants.
     """
-    if _CONSTANT.fullmatch(claimed):
+    if constant := _CONSTANT.fullmatch(claimed):
         constants = [shown_constants(line) for line in lines]
         return (
-            claimed in [word for words in constants for word in words]
+            constant["value"] in [word for words in constants for word in words]
             if all(len(set(words)) < 2 for words in constants)
             else None
         )

@@ -1,0 +1,68 @@
+"""Printed Python literals: lists, tuples, dictionaries, sets and strings, compared by their structure."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from app.intake.code.syntax import parses, tree_of
+
+# Longer texts are data, which words and numbers compare well enough.
+_MOST_CHARACTERS = 2_000
+_OPENING = re.compile(r"[\[({]")
+_QUOTED = re.compile(r"['\"]")
+
+
+def other_structure(claimed: str, seen: str) -> bool:
+    """Whether both lines end in a literal, and the two hold other texts, or are built in another way.
+
+    `['a', 'b']` and `['a,b']` have the same words. Numbers are not compared here.
+    """
+    if not (_QUOTED.search(claimed) and _QUOTED.search(seen)):
+        return False
+    one, other = _literal_in(claimed), _literal_in(seen)
+    return one is not None and other is not None and not _alike(one, other)
+
+
+def _literal_in(line: str) -> ast.expr | None:
+    """The literal from the first bracket to the end of the line; None if that is no literal."""
+    line = line.strip()
+    opening = _OPENING.search(line)
+    if opening is None or len(line) > _MOST_CHARACTERS or not parses(text := line[opening.start() :]):
+        return None
+    tree = tree_of(text)
+    body = tree.body if tree is not None else []
+    expression = body[0].value if len(body) == 1 and isinstance(body[0], ast.Expr) else None
+    return expression if expression is not None and _is_literal(expression) else None
+
+
+def _is_literal(node: ast.expr) -> bool:
+    if isinstance(node, ast.List | ast.Tuple | ast.Set):
+        return all(map(_is_literal, node.elts))
+    if isinstance(node, ast.Dict):
+        return all(key is not None and _is_literal(key) for key in node.keys) and all(
+            map(_is_literal, node.values)
+        )
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.operand, ast.Constant)
+    return isinstance(node, ast.Constant)
+
+
+def _alike(one: ast.expr, other: ast.expr) -> bool:
+    """Whether two literals have the same structure and the same texts."""
+    match one, other:
+        case (ast.List(elts=own), ast.List(elts=others)) | (ast.Tuple(elts=own), ast.Tuple(elts=others)):
+            return len(own) == len(others) and all(map(_alike, own, others))
+        case (ast.Set(), ast.Set()):
+            # Sets are printed in any order.
+            return sorted(map(ast.dump, one.elts)) == sorted(map(ast.dump, other.elts))
+        case (ast.Dict(), ast.Dict()):
+            pairs = zip((*one.keys, *one.values), (*other.keys, *other.values), strict=False)
+            return len(one.keys) == len(other.keys) and all(a and b and _alike(a, b) for a, b in pairs)
+        case (ast.Constant(), ast.Constant()):
+            texts = isinstance(one.value, str), isinstance(other.value, str)
+            return one.value == other.value if all(texts) else not any(texts)
+    return not isinstance(one, _STRUCTURES) and not isinstance(other, _STRUCTURES)
+
+
+_STRUCTURES = (ast.List, ast.Tuple, ast.Set, ast.Dict)

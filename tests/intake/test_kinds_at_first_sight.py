@@ -1,0 +1,180 @@
+"""Kinds of reports that were judged wrongly at first sight of a second set of kinds, in other words."""
+
+from __future__ import annotations
+
+import pytest
+from default_limits import read
+
+from app.intake.claim.claims import Check, CheckKind, Role
+from app.intake.reading import Reading, ScriptRole
+
+
+def report(code: str, *, above: str = "", below: str = "", title: str = "It is not right") -> Reading:
+    return read(f"# {title}\n\n{above}\n\n```python\n{code}\n```\n\n{below}\n")
+
+
+def bug_of(reading: Reading) -> Check:
+    return reading.claim.having(Role.BUG)[0]
+
+
+def lines_of(reading: Reading, role: Role = Role.BUG) -> list[str]:
+    return [line for check in reading.claim.having(role) for line in check.lines]
+
+
+PRINT = "import numpy as np\nprint(np.ones(3).sum())"
+
+
+@pytest.mark.parametrize(
+    ("seen", "expected"),
+    [
+        ("Resultado obtido", "Resultado esperado"),
+        ("Résultat obtenu", "Résultat attendu"),
+        ("Tatsächliche Ausgabe", "Erwartete Ausgabe"),
+        ("Salida real", "Salida esperada"),
+        ("Actual output", "Expected output"),
+    ],
+)
+def test_captions_of_both_sides(seen: str, expected: str) -> None:
+    reading = report(PRINT, below=f"{seen}\n\n[4, 2]\n\n{expected}\n\n[3, 2]")
+    assert (lines_of(reading), lines_of(reading, Role.EXPECTED)) == (["[4, 2]"], ["[3, 2]"])
+
+
+def test_a_dtype_alone_is_a_printed_line() -> None:
+    reading = report(PRINT, below="#### Expected Results\n\nfloat64\n\n#### Actual Results\n\nfloat32")
+    assert (lines_of(reading), lines_of(reading, Role.EXPECTED)) == (["float32"], ["float64"])
+
+
+@pytest.mark.parametrize("comment", ["torch.int32", "int32", "should be int64, is int32"])
+def test_a_dtype_in_a_comment(comment: str) -> None:
+    reading = report(f"import torch\nprint(torch.ones(2).dtype)  # {comment}")
+    assert lines_of(reading) == [comment.rpartition(" ")[2]]
+
+
+@pytest.mark.parametrize(
+    "comment", ["should be True, is False", "must be True, but it prints False", "expected True, got False"]
+)
+def test_the_right_value_may_stand_first(comment: str) -> None:
+    reading = report(f"import numpy as np\na = np.ones(2)\na[0] < 1.5  # {comment}")
+    assert (lines_of(reading), lines_of(reading, Role.EXPECTED)) == (["False"], ["True"])
+
+
+@pytest.mark.parametrize(
+    ("words", "row"),
+    [
+        ("I see 7.5 -2.0 4.0 on the screen.", "7.5 -2.0 4.0"),
+        ("It prints 7.5 -2.0, where I'd want 2.0 7.5.", "7.5 -2.0"),
+    ],
+)
+def test_a_row_of_numbers_is_one_line(words: str, row: str) -> None:
+    assert lines_of(report(PRINT, below=words))[:1] == [row]
+
+
+def test_a_count_is_no_row() -> None:
+    assert bug_of(report(PRINT, below="I see 3 and then 4 rows, it prints 5.")).lines == ()
+
+
+def test_a_quotation_below_the_script_is_its_output() -> None:
+    code = 'n = 3\nprint(f"lost rows: {n} of {n}")'
+    assert lines_of(report(code, below="> lost rows: 3 of 9")) == ["lost rows: 3 of 9"]
+    # Words of a person stay words.
+    assert not report(code, below="> I lost some rows there").claim.checks
+
+
+@pytest.mark.parametrize("above", ["The docs promise an argument, but:", "The manual has it, yet here"])
+def test_a_failure_below_a_word_of_the_documentation(above: str) -> None:
+    trace = (
+        'Traceback (most recent call last):\n  File "a.py", line 2, in <module>\nTypeError: no such argument'
+    )
+    reading = report(f"import numpy as np\nprint(np.ones(3, kind=1))\n\n{trace}", above=above)
+    assert bug_of(reading).exception_type == "TypeError"
+
+
+def test_what_the_documentation_shows_is_no_claim() -> None:
+    reading = report(PRINT, below="The documentation shows\n\n```\n7.0\n```")
+    assert not reading.claim.checks
+
+
+def test_a_sentence_above_the_output_in_its_block() -> None:
+    reading = report(PRINT, below="### Error message\n\n```\nNo error, the script gives:\n4.0\n```")
+    assert lines_of(reading) == ["4.0"]
+    own = report('print("it gives:")\nprint(4.0)', below="Output:\n\n```\nit gives:\n4.0\n```")
+    assert lines_of(own) == ["it gives:", "4.0"]
+
+
+def test_an_error_that_is_asked_for_is_no_second_reading() -> None:
+    text = "That makes no sense and should be refused with a ValueError, yet a number is returned."
+    reading = report(PRINT, above=text, below="Output:\n\n```\n4.0\n```")
+    assert lines_of(reading) == ["4.0"]
+    assert all(other.checks[0].kind is not CheckKind.EXCEPTION for other in reading.claim.further)
+
+
+@pytest.mark.parametrize(("good", "bad"), [("Shell 1, fine:", "Shell 2, broken:"), ("1) OK", "2) not OK")])
+def test_a_session_that_is_called_fine_is_the_control(good: str, bad: str) -> None:
+    text = f"{good}\n\n```pycon\n>>> len('ab')\n2\n```\n\n{bad}\n\n```pycon\n>>> len('abc')\n2\n```\n"
+    reading = read(f"# len is wrong\n\n{text}")
+    roles = {script.role: script.script for script in reading.scripts}
+    assert "abc" in roles[ScriptRole.MAIN]
+    assert "'ab'" in roles[ScriptRole.CONTROL]
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        "With Python 3.13 it works. With Python 3.14 the interpreter dies:",
+        "Con Python 3.13 va perfecto. Con Python 3.14 el intérprete muere:",
+        "Python 3.13 is fine. Python 3.14 crashes.",
+    ],
+)
+def test_two_sentences_about_two_versions(above: str) -> None:
+    reading = report("print(1)", above=above, below="```\nSegmentation fault (core dumped)\n```")
+    assert bug_of(reading).where.version == "python 3.14"
+
+
+def test_the_last_sentence_above_a_block_is_about_it() -> None:
+    reading = report(PRINT, below="numpy 1.26 is fine. Since numpy 2.0 I get garbage:\n\n```\n4.5\n```")
+    assert lines_of(reading) == ["4.5"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        'Schreibe ich statt dessen `x[0] = "a"`, dann kommt ein Fehler:',
+        "Had I written `x[0] = None` instead:",
+    ],
+)
+def test_a_statement_in_place_of_the_one_of_the_script(words: str) -> None:
+    code = "import numpy as np\nx = np.ones(2)\nx[0] = 2\nprint(x)  # [2. 2.]"
+    reading = report(code, below=f"{words}\n\n```\nValueError: could not convert\n```")
+    assert lines_of(reading) == ["[2. 2.]"]
+
+
+def test_an_operator_is_no_value() -> None:
+    text = "The dicts inside of `attrs` are compared by `==`, and that can't work. It prints `4.0`."
+    assert lines_of(report(PRINT, below=text)) == ["4.0"]
+
+
+def test_a_title_about_warnings_claims_the_warnings() -> None:
+    shown = "```\n<stdin>:1: RuntimeWarning: overflow encountered in sum\n3.0\n```"
+    reading = report(PRINT, below=shown, title="sum gives a needless RuntimeWarning")
+    assert (bug_of(reading).exception_type, reading.claim.further) == ("RuntimeWarning", ())
+    other = report(PRINT, below=shown, title="sum is too large")
+    assert lines_of(other) == ["3.0"]
+
+
+def test_outputs_of_two_releases() -> None:
+    reading = report(PRINT, below="v1:\n```\n[3, 3]\n```\n\nv2:\n```\n[3, 4]\n```")
+    assert (lines_of(reading), lines_of(reading, Role.EXPECTED)) == (["[3, 4]"], ["[3, 3]"])
+
+
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        ("print(regex.findall('a', 'aa'))  # ['a']", "import regex"),
+        ("print(json.dumps([1]))  # [2]", "import json"),
+        ("class A(BaseModel):\n    day: date\n\nprint(A(day='2024-02-03'))", "from datetime import date"),
+    ],
+)
+def test_a_known_module_lacks_only_its_import(code: str, line: str) -> None:
+    reading = report(code, title="pydantic: a wrong date")
+    assert [question.code for question in reading.ask] == []
+    assert line in reading.scripts[0].script

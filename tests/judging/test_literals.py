@@ -1,0 +1,49 @@
+"""Printed literals are equal only if they are built alike and hold the same texts."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.judging.output.literals import other_structure
+from app.judging.output.printed_lines import found_lines
+
+
+@pytest.mark.parametrize(
+    ("claimed", "seen"),
+    [
+        ("['x', 'y', 'z']", "['x,y', 'z']"),
+        ("parts: ['left right']", "parts: ['left', 'right']"),
+        ("[('ab', 1)]", "[['ab', 1]]"),
+        ("{'ab': 'cd'}", "{'ab': 'cd ef'}"),
+        ("{'ab': ['cd']}", "{'ab': 'cd'}"),
+        ("['12', '13']", "[12, '13']"),
+        ("'ab', ('cd',)", "'ab', ('cd', '')"),
+    ],
+)
+def test_texts_and_brackets_count(claimed: str, seen: str) -> None:
+    assert other_structure(claimed, seen)
+    assert not found_lines([claimed], seen)
+
+
+@pytest.mark.parametrize(
+    ("claimed", "seen"),
+    [
+        ('["x", "y"]', "['x', 'y']"),
+        ("{'ab': 1.0}", "{'ab': 1}"),
+        ("['ab', -1]", "[ 'ab',  -1 ]"),
+        ("{'ab', 'cd'}", "{'cd', 'ab'}"),
+        ("array(['ab'], dtype=object)", "['ab']"),
+        ("['ab' 'cd']", "['ab' 'cd']\n"),
+        ("it's [1, 2]", "it's [1, 3]"),
+        ("['ab', ", "['ab'"),
+    ],
+)
+def test_spelling_does_not(claimed: str, seen: str) -> None:
+    assert not other_structure(claimed, seen)
+
+
+def test_a_deep_or_a_long_text_is_no_literal() -> None:
+    deep = "[" * 900 + "'ab'" + "]" * 900
+    assert not other_structure(deep, deep.replace("ab", "cd"))
+    long = repr(["word"] * 2_000)
+    assert not other_structure(long, long.replace("word", "other"))
