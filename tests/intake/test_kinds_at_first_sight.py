@@ -178,3 +178,10 @@ def test_a_known_module_lacks_only_its_import(code: str, line: str) -> None:
     reading = report(code, title="pydantic: a wrong date")
     assert [question.code for question in reading.ask] == []
     assert line in reading.scripts[0].script
+
+
+def test_sessions_below_labels_in_brackets() -> None:
+    text = "```\n[python 3.11]\n>>> f(2)\n3\n\n[python 3.12]\n>>> f(2)\n4\n```"
+    reading = read(f"# f is not the same any more\n\n{text}\n")
+    assert (lines_of(reading), lines_of(reading, Role.EXPECTED)) == (["4"], ["3"])
+    assert bug_of(reading).where.version == "python >=3.12"

@@ -78,6 +78,8 @@ _BOLD = re.compile(r"(`[^`\n]*`)|\*\*")
 _QUOTED_LINE = re.compile(r"^\s*`([^`\n]{1,1000})`[.!]?\s*$")
 _MOST_LINE = 400
 _MOST_WARNINGS = 3
+# Prose about the environment with more of them lists values.
+_MOST_COLONS = 2
 # So many blocks of output are read, each as what may be the bug.
 _MOST_BLOCKS = 3
 
@@ -97,7 +99,7 @@ def claim_of(parts: Sequence[Part], main: str, title: str, outputs: Sequence[Par
         return about(subject, read_claim(explicit))
     all_outputs = shown_outputs(parts) if outputs is None else outputs
     outputs = outputs_of_main(parts, all_outputs, main)
-    relevant = [part for part in prose if not part.about_environment or not _lists_values(part.text)]
+    relevant = [part for part in prose if not part.about_environment or part.text.count(":") <= _MOST_COLONS]
     plain = _plain_with_formulas if prints_formulas(main) else _plain
     texts = [plain(part.text) for part in relevant if not is_expectation(part)]
     titled = [in_english(title), *texts]
@@ -259,10 +261,17 @@ def _others(readings: Sequence[Claim], failing: str) -> tuple[Claim, ...]:
         is_same = _is_failure(readings[0].checks) and all(
             is_shown_in(bug, failing) or names_error_of(readings[0], bug) for bug in bugs
         )
-        if name and name not in names and not (is_right or is_same):
+        if name and name not in names and not (is_right or is_same or _is_part_of(bugs, readings[0])):
             names.add(name)
             others.append(reading)
     return tuple(others)
+
+
+def _is_part_of(bugs: Sequence[Check], first: Claim) -> bool:
+    """Whether the bugs are lists out of a longer line of the first reading: `[1, 2]` out of `[1, 2] [3]`."""
+    shown = [line for bug in first.having(Role.BUG) for line in bug.lines]
+    parts = [line for bug in bugs for line in bug.lines]
+    return bool(parts) and all(part[:1] in "[(" and any(part in line for line in shown) for part in parts)
 
 
 def _bug_of(claim: Claim) -> tuple[object, ...]:
@@ -296,10 +305,6 @@ def _plain(text: str) -> str:
 
 def _plain_with_formulas(text: str) -> str:
     return _plain(with_quoted_formulas(text))
-
-
-def _lists_values(text: str) -> bool:
-    return text.count(":") > 2
 
 
 def _failure_checks(outputs: Sequence[Part], prose: Sequence[Part], main: str) -> list[Check]:
