@@ -32,11 +32,11 @@ _PACKAGE = (
 _VERSION = (
     rf"(?:(?P<{{name}}_package>{_PACKAGE})(?: version| release)? |version |release |`?(?P<{{name}}_pinned>"
     rf"{_PACKAGE})`?(?:==|>=|>) ?)?v?(?P<{{name}}>\d{{{{1,2}}}}\.\d{{{{1,2}}}})(?:\.\d{{{{1,2}}}})?"
-    r"(?![\w.]*\d)"
+    r"(?![\w.]{{0,20}}\d)"
 )
 # In `python 3:` one number is enough.
 _WITH_ONE_NUMBER = re.compile(
-    rf"(?<![\w.])(?P<package>{_PACKAGE})[ -]?v?(?P<version>\d{{1,2}})(?![\w.]*\d)", FLAGS
+    rf"(?<![\w.])(?P<package>{_PACKAGE})[ -]?v?(?P<version>\d{{1,2}})(?![\w.]{{0,20}}\d)", FLAGS
 )
 # `v1:` above one output, and `v2:` above another.
 _ONLY_ONE_NUMBER = re.compile(
@@ -98,7 +98,7 @@ _VERSION_WORKS = re.compile(
 # `Only numpy 1.x does this`, `happens with numpy 1.x only`.
 _ONLY_VERSION = re.compile(
     rf"\bonly (?:(?:in|with|on|under|affects?|happens (?:in|with|on|under)) )?(?P<package>{_PACKAGE})"
-    r"(?: version)? v?(?P<version>\d{1,2}(?:\.\d{1,2})?)(?:\.x|\.\*)?(?![\w.]*\d)"
+    r"(?: version)? v?(?P<version>\d{1,2}(?:\.\d{1,2})?)(?:\.x|\.\*)?(?![\w.]{0,20}\d)"
     rf"|\b(?P<other>{_PACKAGE})(?: version)? v?(?P<number>\d{{1,2}}(?:\.\d{{1,2}})?)(?:\.x|\.\*)? only\b",
     FLAGS,
 )
