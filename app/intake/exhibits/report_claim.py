@@ -47,7 +47,7 @@ from app.intake.exhibits.shown_outputs import (
     tells_what_happens,
     without_words_above,
 )
-from app.intake.exhibits.shown_warnings import split_warnings, warned, warnings_in
+from app.intake.exhibits.shown_warnings import split_warnings, warning_checks, warnings_in
 from app.intake.remarks.called_right import sentences_of, with_what_is_right
 from app.intake.remarks.commented_pairs import commented_pairs, labelled_checks
 from app.intake.remarks.exit_statuses import exit_status_checks
@@ -186,7 +186,7 @@ def _readings(
         lambda _: commented_errors(main),
         lambda _: inline_checks(parts, main),
         lambda _: values_of_versions([part.text for part in prose]),
-        lambda outputs: warned(outputs, texts[0]),
+        lambda outputs: warning_checks(outputs, texts[0]),
         lambda outputs: _output_checks([part for part in outputs if not only_times(part)], main),
         lambda _: tabled_values([part.text for part in prose]),
         lambda _: labelled_checks([*texts[1:], *should]),
@@ -269,9 +269,9 @@ def _others(readings: Sequence[Claim], failing: str) -> tuple[Claim, ...]:
 
 def _is_part_of(bugs: Sequence[Check], first: Claim) -> bool:
     """Whether the bugs are lists out of a longer line of the first reading: `[1, 2]` out of `[1, 2] [3]`."""
-    shown = [line for bug in first.having(Role.BUG) for line in bug.lines]
+    lines = [line for bug in first.having(Role.BUG) for line in bug.lines]
     parts = [line for bug in bugs for line in bug.lines]
-    return bool(parts) and all(part[:1] in "[(" and any(part in line for line in shown) for part in parts)
+    return bool(parts) and all(part[:1] in "[(" and any(part in line for line in lines) for part in parts)
 
 
 def _bug_of(claim: Claim) -> tuple[object, ...]:

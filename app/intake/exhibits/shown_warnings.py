@@ -48,7 +48,7 @@ def split_warnings(lines: Sequence[str]) -> tuple[list[str], list[Check]]:
     return rest, checks
 
 
-def warned(outputs: Sequence[Part], title: str) -> list[Check]:
+def warning_checks(outputs: Sequence[Part], title: str) -> list[Check]:
     """The warnings that the outputs show, where the title is about warnings: the values may be right."""
     if not _WARNS.search(title):
         return []
