@@ -185,3 +185,40 @@ def test_sessions_below_labels_in_brackets() -> None:
     reading = read(f"# f is not the same any more\n\n{text}\n")
     assert (lines_of(reading), lines_of(reading, Role.EXPECTED)) == (["4"], ["3"])
     assert bug_of(reading).where.version == "python >=3.12"
+
+
+def test_the_assertion_at_the_end_is_the_claim_where_nothing_else_is() -> None:
+    code = "import numpy as np\nfor step in range(3):\n    x = np.ones(step)\n    assert (x == 1).all(), step"
+    check = bug_of(report(code, above="Once in a while a wrong element comes."))
+    assert (check.kind, check.exception_type, check.at) == (CheckKind.EXCEPTION, "AssertionError", 4)
+    # What the report says goes first, and a test of the machine is no claim.
+    assert lines_of(report(code, below="It prints `[2. 1.]`.")) == ["[2. 1.]"]
+    machine = "import torch\nprint(torch.ones(2))\nassert torch.cuda.is_available()"
+    assert not report(machine, above="Once in a while a wrong element comes.").claim.checks
+    middle = f"{code}\nprint(x)"
+    assert not report(middle, above="Once in a while a wrong element comes.").claim.checks
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "On the CPU it takes 150 rounds, on CUDA it takes far more.",
+        "Mostly within 150 rounds on CPU (on CUDA it needs more).",
+    ],
+)
+def test_how_long_it_takes_on_each_is_no_difference(words: str) -> None:
+    assert not report(PRINT, below=words).claim.checks
+
+
+def test_values_that_differ_are() -> None:
+    words = "On the CPU it prints 3.0, on CUDA it prints 4.0 and takes longer."
+    assert bug_of(report(PRINT, below=words)).kind is CheckKind.DIFFERS
+
+
+@pytest.mark.parametrize(
+    "items", ["- MPS: `[1, 2]`\n- CPU: `[1, 3]` (right)", "cpu: [1, 3]\nmps (M2): [1, 2]"]
+)
+def test_a_list_of_values_of_devices(items: str) -> None:
+    reading = report("import torch\nprint(torch.ones(2))", below=items)
+    assert (lines_of(reading), lines_of(reading, Role.EXPECTED)) == (["[1, 2]"], ["[1, 3]"])
+    assert bug_of(reading).where.device == "mps"

@@ -13,7 +13,7 @@ from app.intake.claim.expected_values import expected_value, expected_value_afte
 from app.intake.claim.known_messages import known_message
 from app.intake.claim.missing_errors import expected_error, missing_error
 from app.intake.claim.named_errors import NamedError, seen_error
-from app.intake.claim.slowness import slowness
+from app.intake.claim.slowness import TAKES, slowness
 from app.intake.claim.stated_place import clause_of, device_at, stated_device, stated_place, with_place
 from app.intake.claim.two_sides import attribute_value, not_finite, two_sides
 from app.intake.claim.value_mentions import seen_and_expected
@@ -240,7 +240,9 @@ def _differs(sentence: str) -> list[Check]:
     if both_devices(sentence) and not _ALIKE.search(sentence):
         lines = {side: line for side, line in _side_values(sentence).items() if side in {"cpu", "cuda"}}
         strong = _CONTRAST.search(sentence) is not None or len(set(lines.values())) > 1
-        each = len(_ON_EACH.findall(sentence)) > 1 or len(_GIVES_EACH.findall(sentence)) > 1 or bool(lines)
+        gives_each = len(_GIVES_EACH.findall(sentence)) > 1 or bool(lines)
+        # How long something takes on each is no difference of results.
+        each = gives_each or (len(_ON_EACH.findall(sentence)) > 1 and not TAKES.search(sentence))
         if strong or ((each or _WEAK_CONTRAST.search(sentence)) and not _failure(sentence)):
             sides = ("cpu", "cuda")
             side_lines = tuple(lines.get(side, "") for side in sides) if lines else ()

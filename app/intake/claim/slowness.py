@@ -49,6 +49,12 @@ _VERSION = re.compile(
     FLAGS,
 )
 _LIBRARIES = {"numpy", "scipy", "jax", "tensorflow", "cupy", "pandas", "numba"}
+# `takes 150 rounds`, `took far longer`.
+TAKES = re.compile(
+    r"\b(?:takes?|took|needs?|lasts?)\b[^.;\n]{0,30}\b(?:more|longer|less|fewer|shorter"
+    r"|\d[\d.]* ?(?:rounds?|iterations?|steps?|tries|runs?|m?s|seconds?|minutes?))\b",
+    FLAGS,
+)
 
 
 def slowness(sentence: str) -> list[Check]:

@@ -30,6 +30,8 @@ _COMMENT = re.compile(
     rf"|{_SHOULD}(?: not|n['’]t) (?:pass|hold|be true|succeed)|{_SHOULD} fail\b",
     FLAGS,
 )
+# An assertion about the machine or the versions says nothing about the bug.
+_ABOUT_MACHINE = re.compile(r"is_available|device_count|version|platform|environ|exists\(")
 _MOST = 400
 
 
@@ -55,6 +57,23 @@ def asserted_checks(texts: Sequence[str], main: str) -> list[Check]:
             if match and _WANTED.search(line[:_MOST]) and _is_opposite(own, match[1]):
                 return _holds(line[:_MOST])
     return []
+
+
+def failing_assertion(main: str) -> list[Check]:
+    """The check that the assertion at the end of the script fails. Empty if the script does not end with one.
+
+    It counts where a report says nothing else that can be checked: its script then says what is right.
+    """
+    tree = tree_of(normalise(main))
+    body = tree.body if tree else []
+    last = body[-1] if body else None
+    while isinstance(last, ast.For | ast.While | ast.With | ast.If) and last.body:
+        last = last.body[-1]
+    if not isinstance(last, ast.Assert) or _ABOUT_MACHINE.search(text := ast.unparse(last)):
+        return []
+    return [
+        Check(text=text[:_MOST], kind=CheckKind.EXCEPTION, exception_type="AssertionError", at=last.lineno)
+    ]
 
 
 def _holds(text: str) -> list[Check]:

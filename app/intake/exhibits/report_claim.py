@@ -22,7 +22,7 @@ from app.intake.claim.named_errors import own_message
 from app.intake.claim.right_bounds import out_of_bounds
 from app.intake.claim.stated_place import newest_place, place_of_bug, with_place
 from app.intake.claim.subject import about, subject_of
-from app.intake.exhibits.assertions import asserted_checks
+from app.intake.exhibits.assertions import asserted_checks, failing_assertion
 from app.intake.exhibits.commented_errors import commented_errors
 from app.intake.exhibits.conditions import condition_of, names_other_program
 from app.intake.exhibits.inline_values import SENTENCES, inline_checks
@@ -56,6 +56,7 @@ from app.intake.remarks.lacking_errors import lacking_error
 from app.intake.remarks.output_remarks import read_remarks
 from app.intake.remarks.right_messages import message_of_output
 from app.intake.remarks.value_tables import tabled_values
+from app.intake.remarks.values_of_devices import values_of_devices
 from app.intake.remarks.values_of_versions import values_of_versions
 from app.intake.snippets.parts import Part, PartKind
 from app.intake.snippets.roles import says_it_works
@@ -78,8 +79,7 @@ _BOLD = re.compile(r"(`[^`\n]*`)|\*\*")
 _QUOTED_LINE = re.compile(r"^\s*`([^`\n]{1,1000})`[.!]?\s*$")
 _MOST_LINE = 400
 _MOST_WARNINGS = 3
-# Prose about the environment with more of them lists values.
-_MOST_COLONS = 2
+_MOST_COLONS = 2  # Prose about the environment with more of them lists values.
 # So many blocks of output are read, each as what may be the bug.
 _MOST_BLOCKS = 3
 
@@ -128,7 +128,8 @@ def claim_of(parts: Sequence[Part], main: str, title: str, outputs: Sequence[Par
         complete = with_place([_in_own_words(check, prose) for check in real], place)
         readings.append(about(subject, frame.model_copy(update={"checks": tuple(complete)})))
     if not readings:
-        return Claim(text=told_text, subject=subject)
+        told = frame if (asserted := failing_assertion(main)) else Claim(text=told_text)
+        return about(subject, told.model_copy(update={"checks": tuple(with_place(asserted, place))}))
     failing = "\n".join(part.text for part in outputs if _failure_of(part))
     others = _others(readings, failing)
     further, has_more = others[: MOST_READINGS - 1], len(others) >= MOST_READINGS
@@ -185,7 +186,7 @@ def _readings(
         lambda _: _comment_checks(main),
         lambda _: commented_errors(main),
         lambda _: inline_checks(parts, main),
-        lambda _: values_of_versions([part.text for part in prose]),
+        lambda _: values_of_devices(texts) or values_of_versions([part.text for part in prose]),
         lambda outputs: warning_checks(outputs, texts[0]),
         lambda outputs: _output_checks([part for part in outputs if not only_times(part)], main),
         lambda _: tabled_values([part.text for part in prose]),
