@@ -222,3 +222,24 @@ def test_a_list_of_values_of_devices(items: str) -> None:
     reading = report("import torch\nprint(torch.ones(2))", below=items)
     assert (lines_of(reading), lines_of(reading, Role.EXPECTED)) == (["[1, 2]"], ["[1, 3]"])
     assert bug_of(reading).where.device == "mps"
+
+
+@pytest.mark.parametrize(("operator", "name"), [("@", "matmul"), ("/", "divide"), ("*", "multiply")])
+def test_the_name_of_an_operator_ties_a_warning_to_the_script(operator: str, name: str) -> None:
+    shown = f"```\n<stdin>:1: RuntimeWarning: overflow encountered in {name}\n[3. 3.]\n```"
+    code = f"import numpy as np\nprint(np.ones((2, 2)) {operator} np.ones(2))"
+    assert not bug_of(report(code, below=shown, title="A warning that nobody needs")).loose
+    other = "import numpy as np\nprint(np.ones(2) + np.ones(2))"
+    assert bug_of(report(other, below=shown, title="A warning that nobody needs")).loose
+
+
+def test_code_without_a_fence_above_code_that_prints_versions() -> None:
+    text = (
+        "# The rows are sorted wrongly\n\n#### Steps/Code to Reproduce\n\nimport numpy as np\n\n"
+        "a = np.array([2, 1])\nprint(np.sort(a))\n\n> [2 1]\n\nprint(np.sort(a, kind='stable'))\n\n"
+        "#### Versions\n\n>>> import sys; print('Python', sys.version)\nPython 3.9.1\n"
+    )
+    reading = read(text, form="report")
+    assert reading.scripts[0].script.count("np.sort") == 2
+    assert "sys.version" not in reading.scripts[0].script
+    assert lines_of(reading) == ["[2 1]"]

@@ -63,6 +63,13 @@ _OF_SYNTAX: dict[type[ast.AST], tuple[str, ...]] = {
     ast.List: ("'list'",),
     ast.Set: ("'set'",),
     ast.Tuple: ("'tuple'",),
+    ast.MatMult: ("matmul",),
+    ast.Div: ("divide", "division", "divided"),
+    ast.FloorDiv: ("floordiv", "division"),
+    ast.Mult: ("multiply", "multiplied"),
+    ast.Pow: ("power",),
+    ast.Mod: ("remainder", "modulo"),
+    ast.Sub: ("subtract",),
 }
 _WORD_OF_SYNTAX = re.compile(r"'(?:dict|list|set|tuple)'|[a-z]{4,13}")
 # `It gets killed` is about the script of the report.

@@ -13,14 +13,14 @@ from app.intake.snippets.inline_code import inline_statements, statements_in_sen
 from app.intake.snippets.labelled_sessions import labelled_sessions
 from app.intake.snippets.output_marks import without_common_sign
 from app.intake.snippets.rewrites import make_readable
-from app.intake.snippets.roles import only_computes
+from app.intake.snippets.roles import about_versions_only, only_computes
 from app.intake.snippets.shell_sessions import Piece
 from app.intake.snippets.transcripts import does_something, take_apart, without_magics
 from app.intake.text.fenced_prose import is_fenced_prose
 from app.intake.text.markdown import Block
 from app.intake.words.environment_line import is_environment_block
 from app.intake.words.languages import in_english
-from app.intake.words.vocabulary import DESIRED, MODALS, RESULTS, SHOW, any_of
+from app.intake.words.vocabulary import DESIRED, MODALS, RESULTS, SHOW, any_of, is_printed_line
 
 _ENVIRONMENT = re.compile(
     r"\b(?:environment|versions?|system info\w*|installation|setup|configuration|before submitting)\b",
@@ -215,7 +215,8 @@ def _parts_as_written(blocks: Sequence[Block]) -> list[Part]:
                 parts += _parts_of_block(replace(block, text=session), heading, label)
             parts += [] if sessions else _parts_of_block(block, heading, before)
             before = ""
-    if any(part.kind == PartKind.CODE for part in parts):
+    # Old forms end with code that prints the versions.
+    if any(part.kind == PartKind.CODE and not about_versions_only(part.text) for part in parts):
         return _with_raise_lines_as_output(parts)
     return _with_inline_code(parts) or _with_bare_code(parts)
 
@@ -327,9 +328,9 @@ def _with_bare_code(parts: list[Part]) -> list[Part]:
         while end < len(parts) and parts[end].kind == PartKind.PROSE and parts[end].heading == part.heading:
             end += 1
         while end > at:
-            text = "\n\n".join(
-                ["\n".join(lines[start:]), *(_without_marks(other.text) for other in parts[at + 1 : end])]
-            )
+            outputs = list(filter(_is_quoted_output, parts[at + 1 : end]))
+            others = [_without_marks(other.text) for other in parts[at + 1 : end] if other not in outputs]
+            text = "\n\n".join(["\n".join(lines[start:]), *others])
             if does_something(make_readable(text)[0]):
                 above = (
                     [Part(PartKind.PROSE, "\n".join(lines[:start]), part.heading, part.before)]
@@ -340,10 +341,20 @@ def _with_bare_code(parts: list[Part]) -> list[Part]:
                     *parts[:at],
                     *above,
                     Part(PartKind.CODE, text, part.heading, "\n".join(lines[:start])),
+                    *(
+                        replace(each, kind=PartKind.OUTPUT, text=_without_marks(each.text))
+                        for each in outputs
+                    ),
                     *parts[end:],
                 ]
             end -= 1 if end - at <= _MOST_SHORTER else end - at
     return parts
+
+
+def _is_quoted_output(part: Part) -> bool:
+    """Whether a paragraph is a quotation of printed lines, between the statements that printed them."""
+    lines = [line for line in part.text.split("\n") if line.strip()]
+    return bool(lines) and all(_MARK.match(line) and is_printed_line(_MARK.sub("", line)) for line in lines)
 
 
 def _without_marks(text: str) -> str:
