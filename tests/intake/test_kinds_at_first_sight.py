@@ -243,3 +243,68 @@ def test_code_without_a_fence_above_code_that_prints_versions() -> None:
     assert reading.scripts[0].script.count("np.sort") == 2
     assert "sys.version" not in reading.scripts[0].script
     assert lines_of(reading) == ["[2 1]"]
+
+
+@pytest.mark.parametrize(
+    ("words", "system"),
+    [
+        ("Linux x86_64: OK. macOS 15 (arm64): dies.", "macos"),
+        ("Linux: works. Windows 11: I get a crash.", "windows"),
+    ],
+)
+def test_systems_with_a_word_each(words: str, system: str) -> None:
+    reading = report("print(1)", above=words, below="```\nAborted (core dumped)\n```")
+    assert bug_of(reading).where.os == system
+
+
+def test_everything_from_a_version_on() -> None:
+    words = "numpy 1.10 was fine, everything from 1.11 on gives me a nine."
+    reading = report(PRINT, above=words, below="Output:\n\n```\n9.0\n```")
+    assert bug_of(reading).where.version == ">=1.11"
+    words = "numpy 1.10 was fine, 1.11 gives me a nine."
+    exact = report(PRINT, above=words, below="Output:\n\n```\n9.0\n```")
+    assert bug_of(exact).where.version == "1.11"
+
+
+def test_a_list_of_installed_packages_is_no_output() -> None:
+    below = "It prints `4`.\n\n```\nnumpy==1.26.4\ntzdata==2023.4\nodd-one==0.1\n```"
+    reading = report(PRINT, below=below)
+    others = [check for other in reading.claim.further for check in other.checks]
+    assert (lines_of(reading), others) == (["4"], [])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Affiche `4`, alors que `3` est attendu.",
+        "Es druckt `4`, während `3` erwartet wird.",
+        "Imprime `4`, mientras que `3` es lo esperado.",
+    ],
+)
+def test_while_another_value_is_expected(words: str) -> None:
+    reading = report(PRINT, below=words)
+    assert lines_of(reading) == ["4"]
+    assert "3" in reading.claim.right_values
+
+
+def test_a_message_of_the_scripts_own_assertion_has_its_place() -> None:
+    code = 'a, b = 1, 2\nprint(a)\nassert a == b, f"left {a} is not right {b}"\nassert a == a, "never"'
+    shown = "```\nAssertionError: left 3 is not right 4\n```"
+    assert bug_of(report(code, below=shown)).at == 3
+    other = "```\nAssertionError: right 3 is not left 4\n```"
+    assert bug_of(report(code, below=other)).at is None
+
+
+def test_the_failure_of_a_test_as_pytest_shows_it() -> None:
+    code = "def test_half():\n    assert round(0.5) == 1"
+    shown = (
+        "```\n    def test_half():\n>       assert round(0.5) == 1\nE       assert 0 == 1\n"
+        "E        +  where 0 = round(0.5)\n\ntest_a.py:2: AssertionError\n```"
+    )
+    check = bug_of(report(code, below=shown))
+    assert (check.kind, check.exception_type, check.message) == (CheckKind.EXCEPTION, "AssertionError", "")
+
+
+def test_a_word_below_says_is_output() -> None:
+    code = 'print(type("a").__name__)'
+    assert lines_of(report(code, below="says\n\n```\nstr\n```")) == ["str"]

@@ -326,3 +326,12 @@ It should be `13.95`.
 )
 def test_all_lines_that_changed_show_the_right_value(output: str, expected: Verdict) -> None:
     assert verdict(TYPED, output) is expected
+
+
+def test_a_date_with_a_time_of_day_is_no_duration() -> None:
+    text = (
+        "# one day too many\n\n```python\nimport datetime\nprint(datetime.datetime(2024, 3, 1))\n```\n\n"
+        "Output:\n\n```\n2024-03-02 00:00:00\n```\n\nExpected output:\n\n```\n2024-03-01 00:00:00\n```\n"
+    )
+    assert verdict(text, "2024-03-01 00:00:00\n") is Verdict.NOT_REPRODUCED
+    assert verdict(text, "2024-03-02 00:00:00\n") is Verdict.REPRODUCED

@@ -52,6 +52,9 @@ _TELLS = re.compile(
 )
 _ONLY_A_TYPE = re.compile(rf"{TYPE}[.!?]?")
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+(?=[A-Z\"'`(])")
+# The end of a test in the output of pytest, and its lines about the failure.
+_END_OF_TEST = re.compile(rf"[^\s:]{{1,200}}\.py:\d{{1,6}}: (?P<type>{TYPE})")
+_LINE_OF_TEST = re.compile(r"\s*E {2,}\S")
 
 
 def read_claim(text: str) -> Claim:
@@ -90,7 +93,21 @@ def exception_claim(text: str) -> list[Check]:
         check = _exception_check(line, lines[at + 1 : at + 2])
         if check is not None:
             return [check]
-    return [check for line in lines[-1:] if (check := _raised_by(line))]
+    return _failed_test(lines) or [check for line in lines[-1:] if (check := _raised_by(line))]
+
+
+def _failed_test(lines: Sequence[str]) -> list[Check]:
+    """The error that pytest shows: `test_a.py:2: AssertionError` below lines that begin with `E`."""
+    ends = [match for line in lines if (match := _END_OF_TEST.fullmatch(line.strip()))]
+    if len(ends) != 1 or not any(_LINE_OF_TEST.match(line) for line in lines):
+        return []
+    name = ends[0]["type"].rsplit(".", 1)[-1]
+    shown = next((line for line in lines if _LINE_OF_TEST.match(line)), "")
+    message = shown.strip()[1:].strip().removeprefix(f"{name}:").strip()
+    if name == "AssertionError" and message.startswith("assert "):
+        # The words of pytest, which are no message.
+        message = ""
+    return [Check(text=cut(ends[0][0]), kind=CheckKind.EXCEPTION, exception_type=name, message=message)]
 
 
 def _raised_by(line: str) -> Check | None:

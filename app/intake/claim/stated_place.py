@@ -74,6 +74,12 @@ _ON_WORKS = re.compile(
     rf"|the same \w+ )?(?:is |are |runs )?{_WORKS}\b",
     FLAGS,
 )
+# `Linux x86_64: OK. macOS 15 (arm64): dies.`
+_LABELLED = re.compile(
+    rf"(?<![\w-]){_SYSTEM.format(name='system')}(?P<more>[^.;:,\n]{{0,24}}): ?(?P<words>[^.;,\n]{{1,60}})",
+    FLAGS,
+)
+_ON = re.compile(r"(?:\.\d{1,2})?(?: on(?:wards?)?\b| and (?:later|up|above|newer)\b|\+)", FLAGS)
 _SINCE = re.compile(
     r"\b(?:since|starting (?:from|with|in)|as of|from"
     r"|after (?:the )?(?:upgrade|update|upgrading|updating) to|beginning with|introduced in"
@@ -179,6 +185,8 @@ def _system(text: str, *, about_it: bool) -> str | None:
 
 def _other_system(text: str) -> str | None:
     """The other system in `On Linux it works, on Windows it dies`."""
+    if labelled := _labelled_system(text):
+        return labelled
     places = {hit.start("one") for hit in _ON_WORKS.finditer(text)}
     places |= {hit.end() for hit in _WORKS_ON.finditer(text)}
     working = {_family(hit["one"]) for hit in _ON_SYSTEM.finditer(text) if hit.start("one") in places}
@@ -188,6 +196,17 @@ def _other_system(text: str) -> str | None:
         return None
     clause = _clause_at(text, others[0].start(), ends=_CONTRARY)
     return families.pop() if _GOES_WRONG.search(clause) else None
+
+
+def _labelled_system(text: str) -> str | None:
+    """The system in `Linux: OK. macOS: dies.` where it goes wrong."""
+    works, fails = set[str](), set[str]()
+    for hit in _LABELLED.finditer(text):
+        if _GOES_WRONG.search(hit["words"]):
+            fails.add(_family(hit["system"]))
+        elif re.search(rf"\b{_WORKS}\b", hit["words"], FLAGS):
+            works.add(_family(hit["system"]))
+    return fails.pop() if works and len(fails) == 1 and not works & fails else None
 
 
 def _family(name: str) -> str:
@@ -233,7 +252,8 @@ def _other_version(text: str, works: re.Match[str]) -> Where | None:
     clause = _clause_at(text, other.start(), ends=_CONTRARY)
     if works["version"] in clause or not _GOES_WRONG.search(clause):
         return None
-    return _at(_name_of(other) or package, other["version"])
+    since = ">=" if _ON.match(text, other.end()) else ""
+    return _at(_name_of(other) or package, since + other["version"])
 
 
 def _name_of(match: re.Match[str]) -> str | None:

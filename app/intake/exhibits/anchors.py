@@ -33,6 +33,7 @@ _FAILURE = re.compile(r"^(?:[A-Za-z_]\w*\.)*(?P<type>[A-Za-z_]\w*)(?::|$)")
 _COMPILES = re.compile(r"\bcompile\b|\bjit\b|\bexport\b|\bmake_fx\b|\bsymbolic_trace\b")
 _MOST_LINES = 20_000
 _MOST_OUTER = 6
+_LEAST_WORDS = 4
 _PRINTED = {CheckKind.OUTPUT, CheckKind.VALUE}
 # Failures that show nothing of the script. A "no" to one of them needs that the script is about it.
 _FAILURES = {
@@ -170,7 +171,12 @@ class _Places:
         """The check with its anchor, if there is one. One that was given stays."""
         if check.at is not None or (check.script is not None and check.script.number != 1):
             return check
-        lines = self._of_failure(check) or self._of_comment(check) or self._of_print(check)
+        lines = (
+            self._of_failure(check)
+            or self._of_own_message(check)
+            or self._of_comment(check)
+            or self._of_print(check)
+        )
         if not lines or not all(points_on(self._tree, line) for line in lines):
             return check
         return check.model_copy(update={"at": lines[-1], "through": tuple(lines[:-1])})
@@ -202,6 +208,18 @@ class _Places:
         lines = calls_by_name(self._tree, name) if name.isidentifier() else []
         return lines[0] if len(lines) == 1 else None
 
+    def _of_own_message(self, check: Check) -> list[int]:
+        """The only statement of the script that makes this message: `assert …, f"{a} is not {b}"`."""
+        if not check.message:
+            return []
+        lines = [
+            node.lineno
+            for node in nodes_of(self._tree)
+            if isinstance(node, ast.Assert | ast.Raise)
+            and _makes(node.msg if isinstance(node, ast.Assert) else node.exc, check)
+        ]
+        return lines if len(lines) == 1 else []
+
     def _of_comment(self, check: Check) -> list[int]:
         """The only statement beside which a comment shows the value or the failure."""
         names = {strip_quotes(line) for line in (*check.lines, check.number or "") if line}
@@ -224,6 +242,26 @@ class _Places:
             if isinstance(node, ast.Call) and dotted_name(node.func) in {("print",), ("pprint",)}
         ]
         return prints if len(prints) == 1 else []
+
+
+def _makes(made: ast.expr | None, check: Check) -> bool:
+    """Whether the fixed words of an expression stand in a message, in order; some of them are needed."""
+    if made is None or (
+        isinstance(made, ast.Call) and dotted_name(made.func)[-1:] != (check.exception_type,)
+    ):
+        return False
+    words = [
+        node.value.strip()
+        for node in ast.walk(made)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.strip()
+    ]
+    at, message = 0, check.message or ""
+    for each in words:
+        at = message.find(each, at)
+        if at < 0:
+            return False
+        at += len(each)
+    return sum(map(len, words)) >= _LEAST_WORDS
 
 
 def _tracebacks(text: str) -> Iterator[_Traceback]:

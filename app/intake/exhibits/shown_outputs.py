@@ -77,7 +77,7 @@ _EXPECTED_CAPTION = re.compile(
 )
 # Below such words, a block is output, whatever it says.
 _PRINTS = re.compile(
-    r"\b(?:prints?|printed|outputs?|stdout|shows?|displays?|gives?|returns?)(?: me| this"
+    r"\b(?:prints?|printed|outputs?|stdout|shows?|displays?|gives?|returns?|says?|yields?)(?: me| this"
     r"| the following)?\W{0,6}$",
     re.IGNORECASE,
 )

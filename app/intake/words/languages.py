@@ -45,6 +45,25 @@ _WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
     (
+        "is expected",
+        (
+            r"(?:wird|ist|wäre) erwartet|erwartet (?:wird|ist|wäre|wurde)",
+            r"est attendue?",
+            r"(?:es|era|é) (?:lo )?esperad[oa]",
+            r"è attes[oa]",
+        ),
+    ),
+    (
+        "while",
+        (
+            r"während",
+            r"alors qu(?:e|['’])|tandis qu(?:e|['’])",
+            r"mientras que|enquanto",
+            r"mentre",
+            r"тогда как",
+        ),
+    ),
+    (
         "Expected",
         (
             r"erwartet(?:e|es)?(?: (?:ausgabe|ergebnis|verhalten))?",

@@ -181,7 +181,9 @@ _VERSION_LINE = re.compile(
     r"(?:(?:using |running )?(?:py)?(?:torch|thon|numpy|scipy|pandas|cuda|cudnn|torchvision|jax"
     r"|tensorflow|sklearn|scikit-learn)(?:[ _.]{0,3}version(?:_{2})?)?\s{0,9}[:= ]{1,3}\s{0,9})?"
     rf"(?:version:? ?)?['\"]?{_VERSION_NUMBER}(?:,? {_VERSION_NUMBER}){{0,4}}"
-    r"(?: \([^()\n]{1,80}\).{0,60}| \|.{0,100})?['\"]?",
+    r"(?: \([^()\n]{1,80}\).{0,60}| \|.{0,100})?['\"]?"
+    # Of `pip freeze`.
+    r"|[a-z][\w.-]{1,60}==\d[\w.+!]{0,40}",
     FLAGS,
 )
 # A caught error that a script prints for one of its sides: `cpu IndexError index 7 is out of bounds`.

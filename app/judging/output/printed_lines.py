@@ -156,8 +156,10 @@ def fingerprint(text: str) -> tuple[str, ...]:
 
 
 def is_duration(text: str) -> bool:
-    """Whether a text has a duration and no other number."""
-    return _TIME.search(text) is not None and not numbers_in(without_times(text))
+    """Whether a text has a duration and no other number. A date with a time of day is none."""
+    return (
+        _DATE.search(text) is None and _TIME.search(text) is not None and not numbers_in(without_times(text))
+    )
 
 
 def without_times(line: str) -> str:
