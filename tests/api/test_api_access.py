@@ -110,7 +110,7 @@ SUBMIT = {
     # Only by the submitter of the report, a maintainer, and whoever holds its withdraw secret.
     ("PUT", "/api/v1/reports/{report_id}/claim"),
 }
-_OF_REPORTS = ("overrule", "take-back", "label", "close", "reopen", "withdraw")
+_OF_REPORTS = ("overrule", "take-back", "label", "close", "reopen", "withdraw", "confirm", "unconfirm")
 MAINTAIN = {
     *(
         ("POST", f"{door}/runs/{{run_id}}/{act}")

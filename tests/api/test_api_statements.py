@@ -71,6 +71,7 @@ PATHS = (
     "/api/v1/runs/{run}/bundle",
     "/api/v1/toolchains",
 )
+SEARCH_STEPS = 2
 SEARCHES = (
     "word7",
     "common",
@@ -239,7 +240,10 @@ def test_every_question_is_asked_once_and_has_an_index(
     assert {path: count for path, count in few.items() if count > MOST} == {}
     fill(postgres, settings, reports=8_000)
     many = statements(web, ids)
-    assert {path: (few[path], len(told)) for path, told in many.items() if len(told) != few[path]} == {}
+    more = {path: (few[path], len(told)) for path, told in many.items() if len(told) != few[path]}
+    # A search looks among the newest reports first, and has further steps if these do not fill the page.
+    steps = {path for path, (before, now) in more.items() if "?q=" in path and now - before <= SEARCH_STEPS}
+    assert {path: counts for path, counts in more.items() if path not in steps} == {}
     read = {}
     with psycopg.connect((settings.reveal_database_url() or ""), autocommit=True) as connection:
         for path, told in many.items():

@@ -308,3 +308,15 @@ def test_the_failure_of_a_test_as_pytest_shows_it() -> None:
 def test_a_word_below_says_is_output() -> None:
     code = 'print(type("a").__name__)'
     assert lines_of(report(code, below="says\n\n```\nstr\n```")) == ["str"]
+
+
+def test_what_somebody_else_saw_is_no_output_below_a_title_about_outputs() -> None:
+    reading = report(
+        PRINT, below="Somebody else reported: `Segmentation fault (core dumped)`", title="odd output"
+    )
+    assert not reading.claim.checks
+
+
+def test_words_about_assertions_are_no_claim_that_one_fails() -> None:
+    code = "import numpy as np\nassert np.ones(1) == 1"
+    assert not report(code, above="I found this assertion in the tests.").claim.checks

@@ -17,7 +17,7 @@ from app.mcp.run_view import Size, run_view, word
 from app.mcp.schemas import RESULT_RESOURCES, input_schema, output_schema, resources
 from app.mcp.strangers_text import quote, quote_end
 from app.mcp.tools import TOOLS
-from app.runs.run_object.document import ContrastPart, JobPart, RunDocument, TargetPart
+from app.runs.run_object.document import ContrastPart, JobPart, ReportPart, RunDocument, TargetPart
 from app.targets.planning.presets import PRESETS
 
 NOW = datetime(2026, 11, 29, tzinfo=UTC)
@@ -53,6 +53,7 @@ def test_an_absence_has_its_bound_and_its_scope() -> None:
         scope_differs=["torch.version"],
         jobs=jobs,
         without_result=1,
+        report=ReportPart(environment={"torch.version": "2.1.0"}),
     )
     said = " ".join(caveats_of(run))
     assert "not in the reporter's environment" in said
@@ -60,6 +61,8 @@ def test_an_absence_has_its_bound_and_its_scope() -> None:
     assert "up to 45% of attempts" in said
     assert "does not mean fixed" in said
     assert "1 of 2 cells have no result" in said
+    unnamed = run.model_copy(update={"report": ReportPart()})
+    assert "the report names no environment" in " ".join(caveats_of(unnamed))
     as_reported = document(verdict=Verdict.NOT_REPRODUCED, scope=Scope.AS_REPORTED)
     assert "reporter's environment" not in " ".join(caveats_of(as_reported))
 

@@ -30,6 +30,7 @@ _COMMENT = re.compile(
     rf"|{_SHOULD}(?: not|n['’]t) (?:pass|hold|be true|succeed)|{_SHOULD} fail\b",
     FLAGS,
 )
+_ABOUT_ASSERTIONS = re.compile(r"\bassert", re.IGNORECASE)
 # An assertion about the machine or the versions says nothing about the bug.
 _ABOUT_MACHINE = re.compile(r"is_available|device_count|version|platform|environ|exists\(")
 _MOST = 400
@@ -59,11 +60,14 @@ def asserted_checks(texts: Sequence[str], main: str) -> list[Check]:
     return []
 
 
-def failing_assertion(main: str) -> list[Check]:
+def failing_assertion(texts: Sequence[str], main: str) -> list[Check]:
     """The check that the assertion at the end of the script fails. Empty if the script does not end with one.
 
-    It counts where a report says nothing else that can be checked: its script then says what is right.
+    It counts where a report says nothing else that can be checked: its script then says what is right. Words
+    about assertions that are not understood may say the opposite.
     """
+    if any(_ABOUT_ASSERTIONS.search(text) for text in texts):
+        return []
     tree = tree_of(normalise(main))
     body = tree.body if tree else []
     last = body[-1] if body else None

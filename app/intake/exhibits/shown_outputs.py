@@ -11,6 +11,7 @@ from app.intake.claim.stated_place import version_named
 from app.intake.code.names import bound_names
 from app.intake.code.printed_texts import is_print_of, printed_texts
 from app.intake.code.syntax import tree_of
+from app.intake.exhibits.conditions import names_other_program
 from app.intake.exhibits.shown_warnings import split_warnings
 from app.intake.remarks.output_remarks import without_remark
 from app.intake.snippets.output_marks import without_common_sign
@@ -250,7 +251,7 @@ def _is_quoted_output(part: Part, lines: Sequence[str], texts: Sequence[str]) ->
 
 def _heading_of_bare_lines(part: Part, lines: Sequence[str]) -> str | None:
     """The heading for a paragraph that is output without a caption; None if it is no output."""
-    if not lines or not all(map(is_printed_line, lines)):
+    if not lines or not all(map(is_printed_line, lines)) or any(map(names_other_program, lines)):
         return None
     if sides_checks(lines) or all(map(is_side_error, lines)):
         return part.heading
