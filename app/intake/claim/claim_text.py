@@ -102,8 +102,8 @@ def _failed_test(lines: Sequence[str]) -> list[Check]:
     if len(ends) != 1 or not any(_LINE_OF_TEST.match(line) for line in lines):
         return []
     name = ends[0]["type"].rsplit(".", 1)[-1]
-    shown = next((line for line in lines if _LINE_OF_TEST.match(line)), "")
-    message = shown.strip()[1:].strip().removeprefix(f"{name}:").strip()
+    first = next((line for line in lines if _LINE_OF_TEST.match(line)), "")
+    message = first.strip()[1:].strip().removeprefix(f"{name}:").strip()
     if name == "AssertionError" and message.startswith("assert "):
         # The words of pytest, which are no message.
         message = ""

@@ -244,15 +244,15 @@ class _Places:
         return prints if len(prints) == 1 else []
 
 
-def _makes(made: ast.expr | None, check: Check) -> bool:
+def _makes(text: ast.expr | None, check: Check) -> bool:
     """Whether the fixed words of an expression stand in a message, in order; some of them are needed."""
-    if made is None or (
-        isinstance(made, ast.Call) and dotted_name(made.func)[-1:] != (check.exception_type,)
+    if text is None or (
+        isinstance(text, ast.Call) and dotted_name(text.func)[-1:] != (check.exception_type,)
     ):
         return False
     words = [
         node.value.strip()
-        for node in ast.walk(made)
+        for node in ast.walk(text)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.strip()
     ]
     at, message = 0, check.message or ""

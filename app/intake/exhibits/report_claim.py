@@ -128,8 +128,8 @@ def claim_of(parts: Sequence[Part], main: str, title: str, outputs: Sequence[Par
         complete = with_place([_in_own_words(check, prose) for check in real], place)
         readings.append(about(subject, frame.model_copy(update={"checks": tuple(complete)})))
     if not readings:
-        told = frame if (asserted := failing_assertion(titled, main)) else Claim(text=told_text)
-        return about(subject, told.model_copy(update={"checks": tuple(with_place(asserted, place))}))
+        claim = frame if (asserts := failing_assertion(titled, main)) else Claim(text=told_text)
+        return about(subject, claim.model_copy(update={"checks": tuple(with_place(asserts, place))}))
     failing = "\n".join(part.text for part in outputs if _failure_of(part))
     others = _others(readings, failing)
     further, has_more = others[: MOST_READINGS - 1], len(others) >= MOST_READINGS

@@ -182,7 +182,7 @@ _VERSION_LINE = re.compile(
     r"|tensorflow|sklearn|scikit-learn)(?:[ _.]{0,3}version(?:_{2})?)?\s{0,9}[:= ]{1,3}\s{0,9})?"
     rf"(?:version:? ?)?['\"]?{_VERSION_NUMBER}(?:,? {_VERSION_NUMBER}){{0,4}}"
     r"(?: \([^()\n]{1,80}\).{0,60}| \|.{0,100})?['\"]?"
-    # Of `pip freeze`.
+    # A line of `pip freeze`.
     r"|[a-z][\w.-]{1,60}==\d[\w.+!]{0,40}",
     FLAGS,
 )
