@@ -30,7 +30,12 @@ _COMMENT = re.compile(
     rf"|{_SHOULD}(?: not|n['’]t) (?:pass|hold|be true|succeed)|{_SHOULD} fail\b",
     FLAGS,
 )
-_ABOUT_ASSERTIONS = re.compile(r"\bassert", re.IGNORECASE)
+# Words about assertions, and about what no assertion at the end of a script would show.
+_OTHER_MATTERS = re.compile(
+    r"\bassert|\bmemory\b|\bleak|\bslow|\bfaster\b|\bspeed|\bperformance\b|\bhangs?\b|\bstuck\b|\bdeadlock"
+    r"|\bcrash|\bsegfault|\bwarn|\bdeprecat|\bmessage\b|\bdocument",
+    re.IGNORECASE,
+)
 # An assertion about the machine or the versions says nothing about the bug.
 _ABOUT_MACHINE = re.compile(r"is_available|device_count|version|platform|environ|exists\(")
 _MOST = 400
@@ -64,9 +69,9 @@ def failing_assertion(texts: Sequence[str], main: str) -> list[Check]:
     """The check that the assertion at the end of the script fails. Empty if the script does not end with one.
 
     It counts where a report says nothing else that can be checked: its script then says what is right. Words
-    about assertions that are not understood may say the opposite.
+    about assertions that are not understood may say the opposite, and a leak is not gone since one holds.
     """
-    if any(_ABOUT_ASSERTIONS.search(text) for text in texts):
+    if any(_OTHER_MATTERS.search(text) for text in texts):
         return []
     tree = tree_of(normalise(main))
     body = tree.body if tree else []
