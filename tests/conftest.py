@@ -18,7 +18,14 @@ import psycopg
 import pytest
 import structlog
 from psycopg import sql
-from running_service import ENVIRONMENTS_VARIABLE, SHARED_TOOLCHAINS, Service, start_service, stop_service
+from running_service import (
+    ENVIRONMENTS_VARIABLE,
+    SHARED_TOOLCHAINS,
+    Service,
+    own_uids,
+    start_service,
+    stop_service,
+)
 from sqlalchemy import NullPool, create_engine
 from sqlalchemy.orm import Session
 
@@ -161,6 +168,8 @@ def _own_environment(monkeypatch: pytest.MonkeyPatch, session_home: Path) -> Non
     # The variable of a parallel pytest: nobody asked for this width.
     monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.setenv("SAMEHERE_LOCKS", str(session_home / "locks"))
+    for name, value in own_uids().items():
+        monkeypatch.setenv(name, value)
     monkeypatch.setenv("SAMEHERE_PACKAGES_ALLOWED", "")
 
 

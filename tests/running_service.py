@@ -55,6 +55,14 @@ def share_environments(home: Path) -> None:
         link.symlink_to(folder, target_is_directory=True)
 
 
+def own_uids() -> dict[str, str]:
+    """Uids for the slots of the nodes that this process starts, apart from those of other test processes.
+
+    They have other locks. At the level Landlock, a slot ends all processes of its uid.
+    """
+    return {"SAMEHERE_FIRST_UID": str(20_000 + 100 * (os.getpid() % 250))}
+
+
 def service_environment(home: Path) -> dict[str, str]:
     """An environment for `samehere` commands: own home, shared toolchains and recorded environments."""
     share_environments(home)
@@ -66,7 +74,7 @@ def service_environment(home: Path) -> dict[str, str]:
     }
     # Tests must not grow the shared toolchains, and count attempts without canaries.
     own["SAMEHERE_CANARY_SECONDS"] = "0"
-    return {**kept, **own, "SAMEHERE_PACKAGES_ALLOWED": "", "PYTHONUNBUFFERED": "1"}
+    return {**kept, **own, **own_uids(), "SAMEHERE_PACKAGES_ALLOWED": "", "PYTHONUNBUFFERED": "1"}
 
 
 def free_port() -> int:

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from running_service import own_uids
+
 ROOT = Path(__file__).parents[2]
 COMMAND_SECONDS = 200
 
@@ -35,6 +37,7 @@ def bare_environment(home: Path) -> dict[str, str]:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("SAMEHERE_")}
     return {
         **inherited,
+        **own_uids(),
         "SAMEHERE_HOME": str(home),
         "SAMEHERE_LOCKS": str(home / "locks"),
         "SAMEHERE_TOOLCHAINS": str(home / "none"),

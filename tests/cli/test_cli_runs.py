@@ -15,7 +15,7 @@ import psutil
 import pytest
 from command_line import ROOT, samehere
 from running_command import run_here
-from running_service import service_environment
+from running_service import own_uids, service_environment
 
 from worker.sandbox.isolation import private_mounts
 
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.sandbox, pytest.mark.usefixtures("toolchain")]
 
 OWN_PYTHON = str(Path(sys.executable).resolve())
 # The uid of the first slot, where the node is root.
-SLOT_UID = 47001
+SLOT_UID = int(own_uids()["SAMEHERE_FIRST_UID"])
 RAISES = '# Claim: ValueError: the bug\nraise ValueError("the bug")\n'
 FINE = '# Claim: ValueError: the bug\nprint("fine")\n'
 LACKS = "# Claim: ValueError: the bug\nimport package_that_nobody_wrote\n"

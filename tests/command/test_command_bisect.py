@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from cli.command_line import samehere
 from running_command import run_here
+from running_service import own_uids
 
 from worker.toolchains import ToolchainStore
 from worker.toolchains.build import add
@@ -70,7 +71,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def environment_of(home: Path) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SAMEHERE_")}
     own = {"SAMEHERE_HOME": str(home), "SAMEHERE_LOCKS": str(home / "locks"), "SAMEHERE_PACKAGES_ALLOWED": ""}
-    return kept | own
+    return kept | own | own_uids()
 
 
 def command(home: Path, report: str, *options: str, **variables: str) -> subprocess.CompletedProcess[str]:

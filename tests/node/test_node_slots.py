@@ -209,7 +209,8 @@ def test_what_needs_a_card_that_others_have(pool: Pool) -> None:
         assert not done.wait(0.5)
     pool.cards.others = set()
     if not pool.gives_back:
-        assert pool.granted() == "0"
+        # The pool looks at one card after the other, so it may see the second one free first.
+        assert pool.granted() in {"0", "1"}
 
 
 def test_a_card_that_others_gave_back_is_offered_again(pool: Pool) -> None:

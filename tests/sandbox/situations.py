@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from running_service import own_uids
 from sandbox_runner import PLAIN_UID, ROOT, readable_path, readable_prefix
 
 _TOOLS = """
@@ -65,8 +66,9 @@ import json, sys
 from pathlib import Path
 from worker.contract import Level
 from worker.sandbox import doctor
-named = Level(sys.argv[2]) if len(sys.argv) > 2 else None
-print(json.dumps(doctor.examine(home=Path(sys.argv[1]), level=named).as_json()))
+named = Level(sys.argv[3]) if len(sys.argv) > 3 else None
+examination = doctor.examine(home=Path(sys.argv[1]), level=named, first_uid=int(sys.argv[2]))
+print(json.dumps(examination.as_json()))
 """
 
 
@@ -80,6 +82,7 @@ def examine(situation: str, home: Path, *, named: str = "", as_plain_user: bool 
             "-c",
             _TOOLS + situation + _EXAMINE,
             str(home),
+            own_uids()["SAMEHERE_FIRST_UID"],
             *filter(None, [named]),
         ],
         cwd="/" if as_plain_user else ROOT,

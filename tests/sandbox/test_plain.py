@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import tempfile
 import threading
 import time
@@ -50,6 +52,32 @@ def test_it_says_what_it_is(tmp_path: Path) -> None:
 def test_it_is_never_root(shell: Runner) -> None:
     assert shell.sandbox_uid != 0
     assert _run(shell, "id -u; id -g").stdout.head.decode().split() == [str(shell.sandbox_uid)] * 2
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="a plain user has no other uid")
+@pytest.mark.parametrize("level", [Level.LIMITS_ONLY, None])
+def test_an_operator_moves_the_uids_of_all_slots(tmp_path: Path, level: Level | None) -> None:
+    sandbox = Sandbox(slot=3, home=tmp_path, level=level, first_uid=30_000)
+    job = SandboxJob(argv=("/bin/sleep", "20"), limits=LIMITS)
+    cancelled, uids = threading.Event(), set()
+
+    def look() -> None:
+        end = time.monotonic() + 10
+        while not uids and time.monotonic() < end:
+            uids.update(status.st_uid for status in _processes() if 30_000 <= status.st_uid < 30_100)
+        cancelled.set()
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    sandbox.run(job, cancelled=cancelled)
+    looking.join()
+    assert uids == {30_003}
+
+
+def _processes() -> Iterator[os.stat_result]:
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            yield folder.stat()
 
 
 @pytest.mark.skipif(not AS_ROOT, reason="a plain user reads its own files")

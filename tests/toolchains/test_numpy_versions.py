@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from running_service import own_uids
 
 from worker.toolchains import ToolchainStore
 from worker.toolchains.build import add
@@ -47,7 +48,12 @@ def reproduce(home: Path, report: str, *options: str, **variables: str) -> dict[
     own = {"SAMEHERE_HOME": str(home), "SAMEHERE_LOCKS": str(home / "locks"), "SAMEHERE_PACKAGES_ALLOWED": ""}
     words = [sys.executable, "-P", "-m", "app.cli", "reproduce", str(home / "report.md"), "--json", *options]
     process = subprocess.run(
-        words, capture_output=True, text=True, env={**inherited, **own, **variables}, timeout=250, check=False
+        words,
+        capture_output=True,
+        text=True,
+        env={**inherited, **own, **own_uids(), **variables},
+        timeout=250,
+        check=False,
     )
     assert process.returncode == 0, process.stderr
     run: dict[str, object] = json.loads(process.stdout)

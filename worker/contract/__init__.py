@@ -47,6 +47,8 @@ from worker.contract.trace import Trace as Trace
 CONTRACT_VERSION = 1
 
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
+# The uid of slot 0 on a node of root, unless its settings name another. Slot N has this uid plus N.
+FIRST_UID = 47001
 
 
 class Device(StrEnum):

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from worker.contract import GIB, MIB, Level
+from worker.contract import FIRST_UID, GIB, MIB, Level
 from worker.contract.broker.url import check_broker_url
 from worker.contract.home import default_home
 from worker.contract.log_settings import LogSettings
@@ -85,6 +85,13 @@ class NodeSettings(LogSettings):
         ge=1,
         le=_MOST_SLOTS,
         description="The number of attempts that may run at the same time.",
+    )
+    first_uid: int = Field(
+        default=FIRST_UID,
+        ge=1000,
+        le=2**31 - 200,
+        description="The uid of slot 0 on a node of root. Slot N has this uid plus N, previews have it plus "
+        "96, `doctor` has it plus 97. Nodes of root with different folders of locks need different uids.",
     )
     level: Level | None = Field(
         default=None, description="Use only this isolation level; default: the strongest that works."

@@ -17,7 +17,7 @@ _FIRST = "samehere toolchain add torch-2.13-cpu torch==2.13.0 numpy"
 
 def examine(settings: NodeSettings) -> Examination:
     """All checks of this machine. They run small jobs in the real sandbox."""
-    sandbox = examine_sandbox(home=settings.home, level=settings.level)
+    sandbox = examine_sandbox(home=settings.home, level=settings.level, first_uid=settings.first_uid)
     return replace(sandbox, checks=(*sandbox.checks, _processor(), _gpus(), *_toolchains(settings)))
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from worker.contract import MIB, Level, Limits
+from worker.contract import FIRST_UID, MIB, Level, Limits
 from worker.sandbox import gate_test, self_test
 from worker.sandbox.errors import SandboxUnavailableError, SetupError
 from worker.sandbox.isolation import advice, binary, gpu
@@ -30,9 +30,6 @@ from worker.sandbox.process.launch import Backend, Launch
 from worker.sandbox.resources import cgroup, limits, processes
 from worker.sandbox.resources.memory import CountedMemory, PolledMemory
 
-# Each slot has its own uid, so that no two jobs share the
-# kernel's limits per uid. The operator keeps the range free.
-FIRST_SLOT_UID = 47001
 # The slot for examining a machine while a node may run on
 # it. No node has it, and its uid is not the service's.
 PROBE_SLOT = 97
@@ -65,15 +62,20 @@ class Sandbox:
 
     Create it and run jobs in one thread that lives as long as the slot: jobs die with it.
 
-    `level`: the level to use; None chooses the strongest one with namespaces. Raises SandboxUnavailableError
-    if this machine can't give that level.
+    Each slot has its own uid, so that no two jobs share the kernel's limits per uid.
+
+    `level`: the level to use; None chooses the strongest one with namespaces. `first_uid`: the uid of slot 0;
+    slot N has this uid plus N if this process is root. Raises SandboxUnavailableError if this machine can't
+    give that level.
     """
 
-    def __init__(self, *, slot: int, home: Path, level: Level | None = None) -> None:
+    def __init__(
+        self, *, slot: int, home: Path, level: Level | None = None, first_uid: int = FIRST_UID
+    ) -> None:
         self.slot = slot
         self.level: Level = Level.LIMITS_ONLY
         self.level_detail = ""
-        self._identity = Identity(FIRST_SLOT_UID + slot if os.geteuid() == 0 else None)
+        self._identity = Identity(first_uid + slot if os.geteuid() == 0 else None)
         self._jobs = 0
         self._unkillable: list[_Unkillable] = []
         self._parents: cgroup.Parents | None = None

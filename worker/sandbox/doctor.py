@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from worker.contract import GIB, Level
+from worker.contract import FIRST_UID, GIB, Level
 from worker.sandbox import backend
 from worker.sandbox.errors import SandboxUnavailableError
 from worker.sandbox.isolation import binary, gpu, landlock, private_mounts, seccomp
@@ -56,15 +56,25 @@ class Examination:
         return asdict(self)
 
 
-def examine(*, home: Path, level: Level | None = None) -> Examination:
+def examine(*, home: Path, level: Level | None = None, first_uid: int = FIRST_UID) -> Examination:
     """Run all checks, with three small jobs in the real sandbox at the named level or the strongest one."""
-    checks = [_kernel(), _machine(), _user(), _bubblewrap(home), _landlock(), _memory(), _cards()]
+    checks = [
+        _kernel(),
+        _machine(),
+        _user(first_uid),
+        _bubblewrap(home, first_uid),
+        _landlock(),
+        _memory(),
+        _cards(),
+    ]
     sandbox = None
     refusals: list[str] = []
     is_weak = level in (Level.LANDLOCK, Level.LIMITS_ONLY)
     for candidate in (level,) if is_weak else dict.fromkeys((level, None, Level.LANDLOCK)):
         try:
-            sandbox = backend.Sandbox(slot=backend.PROBE_SLOT, home=home, level=candidate)
+            sandbox = backend.Sandbox(
+                slot=backend.PROBE_SLOT, home=home, level=candidate, first_uid=first_uid
+            )
         except SandboxUnavailableError as error:
             refusals.append(str(error))
             continue
@@ -155,7 +165,7 @@ def _machine() -> Check:
     return Check("machine", ok=True, found=f"{platform.machine()}, {limits.cores()} cores")
 
 
-def _user() -> Check:
+def _user(first_uid: int) -> Check:
     if os.geteuid() != 0:
         return Check(
             "user",
@@ -166,7 +176,7 @@ def _user() -> Check:
         return Check(
             "user",
             ok=True,
-            found=f"root; jobs run as uid {backend.FIRST_SLOT_UID} and above: keep these uids free",
+            found=f"root; jobs run as uid {first_uid} and above: keep these uids free",
         )
     cure = (
         "give the node CAP_SYS_ADMIN, or put toolchains and their Python where every user can read them, "
@@ -180,8 +190,8 @@ def _user() -> Check:
     )
 
 
-def _bubblewrap(home: Path) -> Check:
-    uid = backend.FIRST_SLOT_UID if os.geteuid() == 0 else os.geteuid()
+def _bubblewrap(home: Path, first_uid: int) -> Check:
+    uid = first_uid if os.geteuid() == 0 else os.geteuid()
     try:
         path = binary.find(uid=uid, home=home)
     except SandboxUnavailableError as error:

@@ -88,7 +88,12 @@ class Place(ABC):
     def _make_sandbox(self) -> Sandbox:
         """The sandbox of this place. Raises SandboxUnavailableError if the isolation is too weak."""
         try:
-            return Sandbox(slot=self._number, home=self._settings.home, level=self._settings.level)
+            return Sandbox(
+                slot=self._number,
+                home=self._settings.home,
+                level=self._settings.level,
+                first_uid=self._settings.first_uid,
+            )
         except OSError as error:
             raise SandboxUnavailableError(str(error)) from error
 
