@@ -25,7 +25,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -144,9 +144,13 @@ class Side:
 
     def cpu_seconds(self) -> float:
         """The processor seconds of all processes of the service: web, database and the rest."""
-        used = [process.cpu_times() for process in [self.service, *self.service.children(recursive=True)]]
-        # Seconds of ended processes are counted with their parents.
-        return sum(times.user + times.system + times.children_user + times.children_system for times in used)
+        used = 0.0
+        for process in [self.service, *self.service.children(recursive=True)]:
+            # A process that ended since it was listed is counted with its parent.
+            with suppress(psutil.NoSuchProcess):
+                times = process.cpu_times()
+                used += times.user + times.system + times.children_user + times.children_system
+        return used
 
     def address(self, page: str) -> str:
         for kind, known in self.ids.items():
