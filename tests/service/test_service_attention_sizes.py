@@ -1,4 +1,4 @@
-"""The sizes of groups of reports: exact while they are few, and counted again after a while if they are many."""
+"""The sizes of groups of reports are exact while they are few; many are counted again after a while."""
 
 from __future__ import annotations
 
