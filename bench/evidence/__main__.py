@@ -1,6 +1,6 @@
 """How well dossiers tell defects from harmless differences: `python -m bench.evidence`.
 
-    .venv/bin/python -m bench.evidence [--part tuned | --card] [--wrong] [--json] [--record] [--runs]
+    .venv/bin/python -m bench.evidence [--part tuned | --card] [--blind] [--wrong] [--json] [--record] [--runs]
 
 `--record` first traces the scripts again, on this machine's first toolchain; `--runs` also runs those whose
 answer needs other cells, on a node. Otherwise what is recorded is judged again, which takes seconds.
@@ -44,6 +44,7 @@ def main() -> int:
     parser.add_argument("--part", action="append", choices=PARTS, help="only this part; may be repeated")
     parser.add_argument("--card", action="store_true", help="the scripts that were traced on a card")
     parser.add_argument("--only", action="append", help="only the script with this name; may be repeated")
+    parser.add_argument("--blind", action="store_true", help="only scripts of the blind writer")
     parser.add_argument("--wrong", action="store_true", help="name the scripts with a wrong answer")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--record", action="store_true", help="trace the scripts first")
@@ -51,7 +52,11 @@ def main() -> int:
     options = parser.parse_args()
     parts = ("card",) if options.card else options.part or PARTS
     given = card_cases() if options.card else cases(parts)
-    every = [case for case in given if not options.only or case.name in set(options.only)]
+    every = [
+        case
+        for case in given
+        if (case.blind or not options.blind) and (not options.only or case.name in set(options.only))
+    ]
     if (options.record or options.runs) and not options.card:
         began = time.monotonic()
         for name in record(every, runs=options.runs):

@@ -42,6 +42,7 @@ class Case:
     """A script with the answers that are right. They were written down before the first run.
 
     `causes` has None where no cause is a right answer too. `operations` is empty if none is at fault.
+    `blind`: made by somebody who had not read the code of the judging.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Case:
     causes: frozenset[str | None]
     operations: frozenset[str]
     folder: Path = HERE
+    blind: bool = False
 
     @property
     def script(self) -> str:
@@ -88,6 +90,7 @@ def cases_in(folder: Path, parts: Sequence[str]) -> list[Case]:
             causes=frozenset(row["cause"]),
             operations=frozenset(row["operation"]),
             folder=folder,
+            blind=row.get("blind", False),
         )
         for name, row in sorted(labels.items())
         if row["part"] in parts
