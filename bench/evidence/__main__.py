@@ -1,6 +1,7 @@
 """How well dossiers tell defects from harmless differences: `python -m bench.evidence`.
 
-    .venv/bin/python -m bench.evidence [--part tuned | --card] [--blind] [--wrong] [--json] [--record] [--runs]
+    .venv/bin/python -m bench.evidence [--part tuned | --card] [--blind] [--wrong] [--json]
+                                       [--record] [--runs]
 
 `--record` first traces the scripts again, on this machine's first toolchain; `--runs` also runs those whose
 answer needs other cells, on a node. Otherwise what is recorded is judged again, which takes seconds.
@@ -17,6 +18,7 @@ from typing import Any
 from bench.evidence.card import card_answers, card_cases
 from bench.evidence.material import HERE, PARTS, answers, cases, record
 from bench.evidence.measure import Outcome, outcomes, rates
+from bench.main_path import machine
 
 
 def first_sight() -> dict[str, Any]:
@@ -63,8 +65,11 @@ def main() -> int:
             sys.stderr.write(f"{time.monotonic() - began:6.0f} s {name}\n")
     results = outcomes(every, card_answers() if options.card else answers(every))
     figures = {part: rates([each for each in results if each.case.part == part]) for part in parts}
+    of_blind = [each for each in results if each.case.blind]
+    blind = {part: rates([each for each in of_blind if each.case.part == part]) for part in parts}
     if options.json:
-        print(json.dumps({"parts": figures, "at first sight": first_sight()}, indent=1))
+        facts = {"machine": machine(), "parts": figures, "blind": blind, "at first sight": first_sight()}
+        print(json.dumps(facts, indent=1))
         return 0
     for part, found in figures.items():
         print(f"{part}: {sum(each.case.part == part for each in results)} scripts")
