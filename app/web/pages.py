@@ -33,7 +33,7 @@ from app.runs.run_object.reading_notes import needs_in_words, repair_diff
 from app.runs.run_object.removal_part import removal_words, warning_words
 from app.visible_text import visible
 from app.web.parts import LazyContext, PartExtension, failed_parts, page_with
-from app.web.text import labels, short_texts, text_budget
+from app.web.text import badges, labels, short_texts, text_budget
 from app.web.text.ansi import with_colours
 from app.web.text.direction import source_code
 from app.web.views import exhibits
@@ -111,6 +111,7 @@ def environment() -> Environment:
     }
     templates.globals |= {
         "labels": labels,
+        "badges": badges,
         "static": static_url,
         "BASIS": BASIS,
         "STAGES": STAGES,

@@ -79,9 +79,9 @@ def test_each_report_is_found_once_and_in_order(
             assert found == expected, (walked, limit)
 
 
-def test_a_common_phrase_is_looked_for_among_the_newest_and_a_rare_one_by_an_index(
-    stage: Stage, ids: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def walks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many of the newest reports each statement looks at."""
     monkeypatch.setattr(module, "LOOKED_AT", 12)
     monkeypatch.setattr(module, "WALKED", 24)
     walks: list[int] = []
@@ -91,9 +91,32 @@ def test_a_common_phrase_is_looked_for_among_the_newest_and_a_rare_one_by_an_ind
         "newest_that_match",
         lambda *some, **named: (walks.append(named["most"]), walk(*some, **named))[1],
     )
+    return walks
+
+
+def test_a_common_phrase_is_looked_for_among_the_newest_and_a_rare_one_by_an_index(
+    stage: Stage, ids: list[str], walks: list[int]
+) -> None:
     assert listed(stage, f'"{PHRASE}"', limit=5)[0] == ids[0]
     assert 24 in walks
     walks.clear()
     listed(stage, f'"{PHRASE}" old', limit=5)
     assert walks[:1] == [12]
     assert 24 not in walks[:2]
+
+
+def test_facets_that_go_together_are_looked_for_among_the_newest_and_a_single_one_by_an_index(
+    stage: Stage, ids: list[str], walks: list[int]
+) -> None:
+    with stage.session() as session:
+        for number, name in enumerate(ids[:-1]):
+            facets = ["cause:unseeded", "exception:error"] if number % 3 == 0 else ["device:cuda"]
+            module.store_search(session, name, rules=1, facets=facets, texts=[tokens(WORD)])
+    expected = [name for number, name in enumerate(ids[:-1]) if number % 3 == 0 and number != 3]
+    assert listed(stage, "cause:unseeded exception:error", limit=5) == expected
+    assert walks[:2] == [12, 24]
+    walks.clear()
+    assert listed(stage, "cause:unseeded", limit=5) == expected
+    assert walks == []
+    assert listed(stage, "cause:unseeded device:cuda", limit=5) == []
+    assert walks == [12]

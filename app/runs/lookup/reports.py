@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy import Row
 from sqlalchemy.orm import Session
 
 from app.judging.judgement import Verdict
@@ -149,7 +151,7 @@ class ReportDetails(BaseModel):
     )
 
 
-def _run_summary(row: RunRow) -> RunSummary:
+def _run_summary(row: RunRow | Row[Any]) -> RunSummary:
     return RunSummary(
         id=row.id,
         state=row.state,
@@ -189,14 +191,14 @@ def list_reports(
     runs = queries.latest_runs(session, [row.id for row in reports.items])
 
     def summary(row: ReportRow) -> ReportSummary:
-        latest, count = runs[row.id]
+        latest = runs[row.id]
         return ReportSummary(
             id=row.id,
             title=row.title,
             source_url=row.source_url,
             created_at=row.created_at,
-            runs=count,
-            latest=None if latest is None else _run_summary(latest),
+            runs=latest.runs,
+            latest=None if latest.id is None else _run_summary(latest),
             labels=row.labels,
             closed_at=row.closed_at,
             duplicate_of=row.duplicate_of,

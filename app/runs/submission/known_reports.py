@@ -43,7 +43,7 @@ def known_reports(session: Session, digest: str, script: str) -> list[KnownRepor
     latest = queries.latest_runs(session, rows)
     known = []
     for one in similar:
-        row, (run, _) = rows.get(one.id), latest.get(one.id, (None, 0))
+        row, run = rows.get(one.id), latest.get(one.id)
         if row is None or row.withdrawn_at is not None or row.is_canary:
             continue
         known.append(
@@ -55,7 +55,7 @@ def known_reports(session: Session, digest: str, script: str) -> list[KnownRepor
                 is_overruled=row.overruled is not None,
                 disposition=row.disposition,
                 is_closed=row.closed_at is not None,
-                is_running=run is not None and run.state not in {"finished", "cancelled"},
+                is_running=run is not None and run.state not in {None, "finished", "cancelled"},
                 run=run.id if run is not None and run.state == "finished" else None,
                 attention=row.attention,
                 created_at=row.created_at,

@@ -30,6 +30,8 @@ _CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 
 def with_code(title: str) -> Markup:
     """A title of one line as HTML. Words between backticks are code, as in an issue; nothing else is."""
+    if "`" not in title:
+        return escape(title)
     parts, end = [], 0
     for match in islice(_CODE.finditer(title), MOST_CODES):
         parts += [escape(title[end : match.start()]), Markup("<code>{}</code>").format(match[2].strip())]

@@ -6,6 +6,7 @@ are shown. A text that is cut says so, and the whole text is one link away.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -65,8 +66,14 @@ def take_bytes(size: int) -> None:
         budget.left = max(0, budget.left - size)
 
 
+# A text that a page shows as it is: printable ASCII without the characters that HTML escapes.
+_PLAIN = re.compile(r"[\n !#-%(-;=?-~]*")
+
+
 def weight(text: str) -> int:
     """The bytes of a text as a page shows it."""
+    if _PLAIN.fullmatch(text):
+        return len(text)
     html = with_colours(text) if "\x1b[" in text else escape(visible_text.visible(text))
     return len(html.encode(errors="replace"))
 

@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from functools import cache
+from typing import Any
 
-from sqlalchemy import LargeBinary, Row, Text, cast, exists, func, literal, literal_column, or_, select, true
+from sqlalchemy import (
+    LargeBinary,
+    Row,
+    Select,
+    Text,
+    bindparam,
+    cast,
+    exists,
+    func,
+    literal_column,
+    or_,
+    select,
+    true,
+)
 from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by, distinct_on
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy.orm import Session
 
 from app.states import HELD_ATTEMPT_STATES, OPEN_STATES
 from app.storage.models import ActRow, AttemptRow, JobRow, ReportRow, RunRow, ScriptRow
@@ -98,18 +113,47 @@ def reports_of_ids(session: Session, report_ids: Iterable[str]) -> Sequence[Repo
     return session.scalars(select(ReportRow).where(ReportRow.id.in_(list(report_ids)))).all()
 
 
-def latest_runs(session: Session, report_ids: Iterable[str]) -> dict[str, tuple[RunRow | None, int]]:
-    """The latest run of each report by our own nodes, and the number of all its runs, by report id."""
-    own = select(RunRow).where(RunRow.report_id == ReportRow.id, RunRow.contributed_by.is_(None))
+# What a list says about a run.
+_LISTED = (
+    RunRow.id,
+    RunRow.state,
+    RunRow.preset,
+    RunRow.trigger.label("trigger"),
+    RunRow.verdict,
+    RunRow.summary,
+    RunRow.created_at,
+    RunRow.finished_at,
+    RunRow.contributed_by,
+    RunRow.overruled,
+)
+
+
+@cache
+def _latest_runs() -> Select[Any]:
+    own = select(*_LISTED).where(RunRow.report_id == ReportRow.id, RunRow.contributed_by.is_(None))
     newest = own.order_by(RunRow.id.desc()).limit(1).correlate(ReportRow).lateral()
     of_report = select(func.count()).where(RunRow.report_id == ReportRow.id)
-    statement = (
-        select(ReportRow.id, aliased(RunRow, newest), of_report.correlate(ReportRow).scalar_subquery())
+    return (
+        select(
+            ReportRow.id.label("report_id"),
+            of_report.correlate(ReportRow).scalar_subquery().label("runs"),
+            *newest.c,
+        )
         .outerjoin(newest, true())
         # One array: a list of any length is the same statement.
-        .where(ReportRow.id == func.any(literal(list(report_ids), ARRAY(Text))))
+        .where(ReportRow.id == func.any(bindparam("ids", type_=ARRAY(Text))))
     )
-    return {report_id: (run, count) for report_id, run, count in session.execute(statement)}
+
+
+def latest_runs(session: Session, report_ids: Iterable[str]) -> dict[str, Row[Any]]:
+    """The number of all runs of each report, and the latest run by our own nodes, by report id.
+
+    A row has `runs`, and what a list says about the run. Without a run of ours that is NULL.
+    """
+    ids = list(report_ids)
+    if not ids:
+        return {}
+    return {row.report_id: row for row in session.execute(_latest_runs(), {"ids": ids})}
 
 
 def latest_jobs(session: Session, report_id: str) -> Sequence[Row[JobRow, RunRow]]:

@@ -25,6 +25,7 @@ SLIM = (
     defer(ReportRow.text, raiseload=True),
     defer(ReportRow.reading, raiseload=True),
     defer(ReportRow.claim_text, raiseload=True),
+    defer(ReportRow.earlier_claims, raiseload=True),
 )
 
 
@@ -133,9 +134,9 @@ def find_reports(
     return [*matches, *session.scalars(rest).all()]
 
 
-# Postgres guesses badly how many reports have a phrase. If it guesses few, it reads and sorts all of them,
-# which takes longer with each report. So if many of the first reports match, the newest ones are looked at
-# one by one. An index finds the rest.
+# Postgres guesses badly how many reports have a phrase, or two facets that often go together. If it guesses
+# few, it reads and sorts all of them, which takes longer with each report. So if many of the first reports
+# match, the newest ones are looked at one by one. An index finds the rest.
 LOOKED_AT, WALKED = 60, 800
 # No index finds what is missing, so that more are looked at.
 WALKED_WITHOUT = 2_000
@@ -149,7 +150,7 @@ def _most_newest(session: Session, search: Search, *, before: str | None, limit:
     has, has_not = of_index(search)
     if has_not and not has:
         return WALKED_WITHOUT
-    if all(len(tokens(word.text)) < 2 for word in search.query.words()):
+    if len(has) < 2 and all(len(tokens(word.text)) < 2 for word in search.query.words()):
         return 0
     first = newest_that_match(search, before=before, most=LOOKED_AT, limit=LOOKED_AT)
     matches = session.scalar(
@@ -227,4 +228,4 @@ def statement(
         # first.
         looked = select(and_(*has_not)).where(ReportSearchRow.report_id == ReportRow.id)
         query = query.where(looked.correlate(ReportRow).scalar_subquery())
-    return query.where(*of_reports(search))
+    return query.where(*of_reports(search, with_changes=cell is None))

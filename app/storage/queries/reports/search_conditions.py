@@ -117,8 +117,11 @@ def _in_cell(search: Search, field: Field) -> ColumnElement[bool]:
     return _ONE[field.name].in_(search.values(field))
 
 
-def of_reports(search: Search) -> list[ColumnElement[bool]]:
-    """The conditions on the row of the report and on its changes."""
+def of_reports(search: Search, *, with_changes: bool = True) -> list[ColumnElement[bool]]:
+    """The conditions on the row of the report and on its changes.
+
+    Without `with_changes` those of a change that it must have are left out.
+    """
     query = search.query
     fields = {name: query.fields(name) for name in _OF_REPORT}
     if query.fields(*_OF_CELLS):
@@ -131,7 +134,7 @@ def of_reports(search: Search) -> list[ColumnElement[bool]]:
         for field in query.fields(name, negated=True)
     ]
     changes = query.fields("changed")
-    if changes:
+    if changes and with_changes:
         conditions.append(has_change(search, changes))
     conditions += [not_(has_change(search, [field])) for field in query.fields("changed", negated=True)]
     return conditions
