@@ -113,7 +113,7 @@ def reports_of_ids(session: Session, report_ids: Iterable[str]) -> Sequence[Repo
     return session.scalars(select(ReportRow).where(ReportRow.id.in_(list(report_ids)))).all()
 
 
-# What a list says about a run.
+# The columns that a list shows of a run.
 _LISTED = (
     RunRow.id,
     RunRow.state,
@@ -148,7 +148,7 @@ def _latest_runs() -> Select[Any]:
 def latest_runs(session: Session, report_ids: Iterable[str]) -> dict[str, Row[Any]]:
     """The number of all runs of each report, and the latest run by our own nodes, by report id.
 
-    A row has `runs`, and what a list says about the run. Without a run of ours that is NULL.
+    A row has `runs`, and the columns of the run that a list shows. Without a run of ours these are NULL.
     """
     ids = list(report_ids)
     if not ids:
