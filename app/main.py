@@ -38,7 +38,7 @@ from app.http.one_at_a_time import OneAtATime
 from app.http.query import refuse_unknown_query, refuse_unknown_query_of_forms
 from app.http.quotas import Quotas
 from app.http.request_log import RequestLog, Template, Templates
-from app.http.state import WebState
+from app.http.state import WebState, session_places
 from app.http.streams.announcements import Announcements
 from app.http.streams.feed import Feeds
 from app.mcp.door import PATH as MCP_PATH
@@ -167,6 +167,7 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
         announcements=announcements,
         quotas=quotas,
         feeds=Feeds(announcements),
+        session_places=session_places(chosen),
     )
     door = McpDoor(application, chosen, version=_version(), most_bytes=most_bytes)
     application.state.mcp_door = door

@@ -47,7 +47,7 @@ class ServiceSettings(DoorSettings, GithubSettings):
         default=8,
         ge=1,
         le=100,
-        description="connections that one process keeps open; under load it opens as many again",
+        description="connections that one process keeps open; under load as many again, for a minute",
     )
 
     postgres_programs: Path | None = Field(

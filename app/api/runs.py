@@ -23,7 +23,7 @@ from app.api.openapi.events import STREAM
 from app.http.access import CanRead, CanSubmit, token_of
 from app.http.one_at_a_time import KEY_HEADER
 from app.http.problems import BODY, LOCATION, problem_responses
-from app.http.state import SessionDep, SettingsDep
+from app.http.state import SessionDep, SettingsDep, commit_here
 from app.http.submitter import CanCancel
 from app.runs.estimates.waiting import with_waiting
 from app.runs.lookup.reports import RunSummary, list_runs
@@ -65,7 +65,6 @@ def post_run(
     *,
     body: RunBody,
     request: Request,
-    response: Response,
     session: SessionDep,
     settings: SettingsDep,
     may: CanSubmit,
@@ -75,7 +74,7 @@ def post_run(
         bool,
         Query(description="plan only, with an estimate of the duration; nothing is stored or run"),
     ] = False,
-) -> SubmittedRun:
+) -> Response:
     """Submit a script or a report. It becomes public on this service. `withdraw_url` can erase it."""
     result = submit(
         session,
@@ -84,11 +83,8 @@ def post_run(
         dry_run=dry_run,
         who=token_of(may),
     )
-    if dry_run:
-        response.status_code = 200
-    else:
-        response.headers["Location"] = f"/api/v1/runs/{result.document.id}"
     document = result.document
+    headers = {} if dry_run else {"Location": f"/api/v1/runs/{document.id}"}
     if not dry_run:
         document = with_waiting(
             session,
@@ -97,7 +93,10 @@ def post_run(
             fleet=result.fleet,
             new_from=(token_of(may), body.awaited) if result.created else None,
         )
-    return submitted_run(request, document, secret=result.withdraw_secret, planned_only=dry_run)
+    answer = submitted_run(request, document, secret=result.withdraw_secret, planned_only=dry_run)
+    content = answer.model_dump_json(by_alias=True)
+    commit_here(session)
+    return Response(content, 200 if dry_run else 202, headers, media_type="application/json")
 
 
 @router.get("/runs", operation_id="list_runs", responses=problem_responses(401, 422))

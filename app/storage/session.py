@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
@@ -18,6 +18,7 @@ from app.errors import UnavailableError
 from app.settings import ServiceSettings
 from app.storage import outbox, tallies
 from app.storage.broker import Broker
+from app.storage.lasting_pool import LastingPool
 from worker.contract.text import REPLACEMENT
 
 # Postgres text can hold no NUL, but a script may print one.
@@ -45,10 +46,13 @@ def make_engine(settings: ServiceSettings) -> Engine:
         raise UnavailableError(
             "SAMEHERE_DATABASE_URL is not set; `samehere serve` sets it for its own database."
         )
-    return create_engine(
+    engine = create_engine(
         driver_url(url),
-        pool_size=settings.database_pool_size,
-        max_overflow=settings.most_database_connections - settings.database_pool_size,
+        poolclass=LastingPool,
+        pool_size=settings.most_database_connections,
+        max_overflow=0,
+        # The connection that was used last is taken first, so that the others are unused when few are needed.
+        pool_use_lifo=True,
         pool_timeout=5,
         pool_pre_ping=True,
         json_serializer=to_json,
@@ -63,6 +67,8 @@ def make_engine(settings: ServiceSettings) -> Engine:
             ),
         },
     )
+    cast("LastingPool", engine.pool).lasting = settings.database_pool_size
+    return engine
 
 
 def session_factory(engine: Engine, broker: Broker | None) -> sessionmaker[Session]:
