@@ -143,7 +143,7 @@ def trace_directly(every: Sequence[Case]) -> dict[str, dict[str, Any]]:
         )
         rows = [json.loads(line) for line in out.read_text().splitlines()]
     for row in rows:
-        for name in ("steps", "samples", "kinds"):
+        for name in ("steps", "samples"):
             row.get("trace", {}).pop(name, None)
     return {row["name"]: row for row in rows}
 

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from traced_scripts import Explain, dossiers_of
 
-from app.judging.cause.out_of_sight import leaves_sight
-from app.judging.dossier.build import build_dossier
-from app.judging.dossier.document import Dossier, DossierCell
-from worker.contract.trace import Trace
-from worker.toolchains import ToolchainStore
+from app.judging.dossier.document import Dossier
 
-ROOT = Path(__file__).parents[2]
-HARNESS = ROOT / "worker" / "harness"
 # A wrong cosine beside its own check, by each way in which a script can bring its own.
 COSINE = "1 - a * a / 2 + a**4 / 24"
 CHECKED = "x = torch.linspace(0.1, 1.2, 7)\nprint(torch.cos(x) ** 2 + torch.sin(x) ** 2)\n"
@@ -183,33 +175,12 @@ SCRIPTS = {
     "no number": "import torch\nx = torch.tensor([0.0, 1.0]) / 0\nprint(x - x, (x - x).sum().item())\n",
     "executed": EXECUTED,
 }
-Explain = Callable[[str], Dossier]
 
 
 @pytest.fixture(scope="module")
 def explain(toolchains: Path, toolchain: str, tmp_path_factory: pytest.TempPathFactory) -> Explain:
     """The dossier of a script by its name: all are traced at once, in forks of one process."""
-    found = ToolchainStore(toolchains).find(toolchain)
-    assert found is not None
-    folder = tmp_path_factory.mktemp("scripts")
-    files = {name: folder / f"{at}.py" for at, name in enumerate(SCRIPTS)}
-    for name, file in files.items():
-        file.write_text(SCRIPTS[name])
-    program = ROOT / "bench" / "evidence" / "direct.py"
-    subprocess.run(
-        [found.python, program, HARNESS, folder / "rows", *files.values()], check=True, capture_output=True
-    )
-    rows = {row["name"]: row for row in map(json.loads, (folder / "rows").read_text().splitlines())}
-
-    def dossier(name: str) -> Dossier:
-        row = rows[files[name].stem]
-        assert "failed" not in row, row["failed"]
-        seen = {"stdout": row["stdout"], "attempts": 1, "outputs": 1}
-        trace = Trace.model_validate(row["trace"])
-        cells = [DossierCell(label="cpu", **seen), DossierCell(label="on", trace=trace, **seen)]
-        return build_dossier(cells, leaves_sight=leaves_sight(SCRIPTS[name]))
-
-    return dossier
+    return dossiers_of(SCRIPTS, toolchains, toolchain, tmp_path_factory.mktemp("scripts"))
 
 
 def answer(dossier: Dossier, letter: str) -> str | None:

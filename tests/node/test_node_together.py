@@ -39,7 +39,8 @@ together = load("together", shadow=shadow)
 stand_ins = load("../check/stand_ins")
 kinds = load("step_kinds", shadow=shadow, stand_ins=stand_ins)
 whole = load("whole_numbers", shadow=shadow)
-steps = load("shadow_steps", shadow=shadow, together=together, step_kinds=kinds, whole_numbers=whole)
+parts = {"together": together, "step_kinds": kinds, "whole_numbers": whole, "choices": load("choices")}
+steps = load("shadow_steps", shadow=shadow, **parts)
 
 def tensor_of(value):
     if not isinstance(value, dict): return value

@@ -163,7 +163,7 @@ class Shadow(Message):
     `restart_count` counts all restarts, `free_choices` those of them where several answers are right.
     `undefined` has casts of numbers that the integer type can't hold: `elements` of them; `overflowed` has
     arithmetic on integers that goes beyond its type. `unwritten` has operations that read `elements` which
-    nobody had written.
+    nobody had written. `of_itself` has differences of a tensor with itself.
     `stopped_at` is the operation at which `stopped_by`, a budget, ended it: what is shown later has no
     reference. `seconds` is the time that it took. `omitted` counts shown values that were not held against
     it, and comparisons and values outside that have no place here.
@@ -179,6 +179,7 @@ class Shadow(Message):
     undefined: Annotated[list[Decision], Field(max_length=10)] = Field(default_factory=list)
     overflowed: Annotated[list[Decision], Field(max_length=10)] = Field(default_factory=list)
     unwritten: Annotated[list[Decision], Field(max_length=10)] = Field(default_factory=list)
+    of_itself: Annotated[list[Decision], Field(max_length=10)] = Field(default_factory=list)
     stopped_at: Count | None = None
     stopped_by: Literal["bytes", "seconds"] | None = None
     seconds: Size = 0.0

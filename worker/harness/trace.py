@@ -263,11 +263,13 @@ class Trace(TorchDispatchMode):
             call.operation, self.whole = None, False
 
     def end(self, call, out):
-        """Keep the outputs, and add the operation if its first output is floating-point or complex."""
+        """Keep the outputs, and add the operation if it gives numbers, or indices that nothing has proved."""
         # Some operations change their first argument and return None.
         outputs = list(tensors_of([call.args[0] if out is None else out]))
         if not outputs or not (outputs[0].is_floating_point() or outputs[0].is_complex()):
-            return
+            is_choice = outputs and call.known.name in operations.CHOICES
+            if not is_choice or (call.operation.proved and self.own.is_torchs(call.known)):
+                return
         if outputs[0].numel() > MOST_ELEMENTS or not is_dense(outputs[0]):
             self.whole = False
             return
@@ -308,7 +310,7 @@ def start(printed=None):
         trace.shown = load("shown_values", shadow=shadow).ShownValues(table)
         trace.shown.watch_reading(lambda: trace.seen)
         trace.own = load("own_kernels").OwnKernels()
-        parts = {name: load(name, shadow=shadow) for name in ("together", "whole_numbers")}
+        parts = {name: load(name, shadow=shadow) for name in ("together", "whole_numbers", "choices")}
         kinds = parts["step_kinds"] = load("step_kinds", shadow=shadow, stand_ins=trace.stand_ins)
         steps = load("shadow_steps", shadow=shadow, **parts)
         trace.unwritten = load("unwritten", shadow=shadow).Unwritten(table.unwritten)

@@ -105,6 +105,15 @@ _LAYERS = {
     "Transformer",
     "MultiheadAttention",
     "Bilinear",
+    "EmbeddingBag",
+    *("LSTMCell", "GRUCell", "RNNCell", "TransformerEncoderLayer", "TransformerDecoderLayer"),
+    *(f"ConvTranspose{dimensions}d" for dimensions in (1, 2, 3)),
+}
+# These draw from torch's generator, unless the call says that nothing is trained.
+_TRAINING_DRAWS = {
+    *(f"{kind}ropout{suffix}" for kind in "dD" for suffix in ("", "1d", "2d", "3d")),
+    *("alpha_dropout", "AlphaDropout", "feature_alpha_dropout", "FeatureAlphaDropout", "rrelu", "RReLU"),
+    *("gumbel_softmax", "svd_lowrank", "pca_lowrank", "fractional_max_pool2d", "FractionalMaxPool2d"),
 }
 # Estimators and functions of scikit-learn that draw unless they have a `random_state`.
 _SKLEARN_DRAWS = re.compile(
@@ -148,6 +157,8 @@ def _family(path: tuple[str, ...], imports: dict[str, str]) -> str | None:
     if last in _IN_PLACE_DRAWS or (root.startswith("torch") and last in _TORCH_DRAWS | _LAYERS):
         return "torch"
     if last in _LAYERS and ("nn" in path or root == "torch"):
+        return "torch"
+    if last in _TRAINING_DRAWS and root.startswith("torch"):
         return "torch"
     if (root == "random" and last in _RANDOM_DRAWS and len(path) == 2) or root == f"random.{last}":
         return "python"
@@ -202,9 +213,22 @@ def unseeded_sources(tree: ast.Module) -> set[str]:
         if family is None and _draws_in_sklearn(node, path, imports):
             # It draws from the global generator of numpy.
             family = "numpy-legacy"
-        if family is not None and not any(keyword.arg == "generator" for keyword in node.keywords):
+        if family is not None and not _draws_nothing(node):
             drawn.add(family)
     return (drawn - seeded) | fresh
+
+
+def _draws_nothing(call: ast.Call) -> bool:
+    """Whether a call has a generator of its own, or says that nothing is trained."""
+    return any(
+        keyword.arg == "generator"
+        or (
+            keyword.arg in {"training", "train"}
+            and isinstance(keyword.value, ast.Constant)
+            and keyword.value.value is False
+        )
+        for keyword in call.keywords
+    )
 
 
 def _seeded_by(function: str, root: str) -> set[str]:

@@ -9,6 +9,7 @@ from app.judging.cause.defect import NOT_ANALYSED, OF_THE_SCRIPT, defect_of, mis
 from app.judging.cause.trace_verdict import FAR_APART, cause_by_trace, first_difference, is_amplified
 from app.judging.dossier.alignment import divergences
 from app.judging.dossier.document import Dossier, DossierCell, NumberInQuestion, Right, cells_with_trace
+from app.judging.dossier.float64_values import DOUBLE, is_checked_by_narrower_types
 from app.judging.dossier.layers import layers_finding
 from app.judging.dossier.questions import (
     operations_of_unknown_origin,
@@ -21,13 +22,17 @@ from worker.contract.trace import Trace
 
 # These say why repeats differ.
 _OF_VARIATION = OF_THE_SCRIPT | {"nondeterministic_kernel", "thread_order", "uninitialised_memory"}
-_DOUBLE = {"torch.float64", "torch.complex128"}
 # Their truth values may differ where no number does. A step, an index or an integer is another number.
 _MASKS = {f"aten::{name}" for name in ("gt", "ge", "lt", "le", "isfinite", "isinf", "isnan", "logical_not")}
+# Of several equal elements they choose one.
+_CHOICES = {"aten::argmax", "aten::argmin"}
 # The relative distance between numbers of the types with few digits, as the kinds of operations name them.
 _EPSILONS = {"bfloat16": 2.0**-7, "float16": 2.0**-10}
 # So many units in the last place are a loss of digits.
 MANY_UNITS = 32
+# A number has lost half of its digits if it moves by the root of its type's rounding.
+_HALF_OF_THE_DIGITS = {"torch.float64": 2.0**-26, "torch.complex128": 2.0**-26}
+_HALF_OF_SINGLE = 2.0**-11.5
 _DIFFERENCES = {"aten::sub", "aten::rsub", "aten::add", "aten::max", "aten::abs"}
 _TESTS = {
     "unexplained": "An operation was evaluated in float64 on its own inputs and on neighbours of these.",
@@ -38,7 +43,8 @@ _TESTS = {
     "decomposition": "Its output lies outside what rounding allows, and that of the layers before it inside.",
     "code_generation": "Its output lies outside what rounding allows, and that of the layers before it "
     "inside.",
-    "sign_or_order": "The factors give their matrix back and are orthogonal as far as rounding allows.",
+    "sign_or_order": "The factors give their matrix back and are orthogonal as far as rounding allows, and "
+    "an index chooses an element that is as large as any.",
     "undefined_conversion": "A cast was seen whose integer type can't hold the number.",
     "rounding_before_a_decision": "A comparison, a step or an index is different in float64, "
     "and a shown value with it.",
@@ -131,9 +137,11 @@ def _cause_by_shadow(cells: Sequence[DossierCell], numbers: Sequence[NumberInQue
     # A factorisation within the script's steps makes no number free.
     chooses = any(value.free for shadow in shadows for value in shadow.values)
     decides = any(shadow.decisions for shadow in shadows)
-    is_open = any(trace.unexplained for trace in traces) or any(shadow.overflowed for shadow in shadows)
+    is_open = any(trace.unexplained for trace in traces) or any(
+        shadow.overflowed or shadow.of_itself for shadow in shadows
+    )
     if is_open or not (numbers or chooses or decides):
-        return None
+        return "sign_or_order" if not is_open and _is_tied(traces) else None
     steps = any(each.name not in _MASKS or each.single for shadow in shadows for each in shadow.decisions)
     follow = any(
         number.right in (Right.NONE, Right.SOME) or _is_sensitive(number, epsilon) for number in numbers
@@ -150,6 +158,17 @@ def _cause_by_shadow(cells: Sequence[DossierCell], numbers: Sequence[NumberInQue
     # A NaN that float64 gives, too, is no rounding.
     rounded = "rounding" if any(map(_is_rounded, numbers)) else None
     return "sign_or_order" if chooses else rounded
+
+
+def _is_tied(traces: Sequence[Trace]) -> bool:
+    """Whether all that is shown is exact, and an index chose one of several equal elements."""
+    ties = (
+        restart.name in _CHOICES and restart.why == "several right answers"
+        for trace in traces
+        if trace.shadow is not None
+        for restart in trace.shadow.restarts
+    )
+    return any(ties) and all(is_whole(trace) and not trace.own for trace in traces)
 
 
 def is_whole(trace: Trace) -> bool:
@@ -186,7 +205,8 @@ def _is_sensitive(number: NumberInQuestion, epsilon: float) -> bool:
     `epsilon` is that of the coarsest type in which the script computes: a few of its units are no loss.
     """
     for side in number.sides:
-        visible = max(FAR_APART, MANY_UNITS * epsilon)
+        half = _HALF_OF_THE_DIGITS.get(side.dtype, _HALF_OF_SINGLE)
+        visible = max(min(FAR_APART, half), MANY_UNITS * epsilon)
         if number.shape and (side.relative is None or side.relative < visible):
             # A single element that is small beside the others has lost its digits by cancellation.
             continue
@@ -333,11 +353,16 @@ def _gaps(trace: Trace) -> list[str]:
     ]
     if shadow.restart_count - shadow.free_choices > 3:
         rows.append(f"The reference restarted {shadow.restart_count} times in all.")
-    if any(value.dtype in _DOUBLE for value in shadow.values):
+    if any(value.dtype in DOUBLE for value in shadow.values) and not is_checked_by_narrower_types(trace):
         rows.append("Some shown values are float64 themselves: only their uncertainty is known.")
     rows += [
         f"Operation {each.number}, {each.name}, goes beyond what its integers hold ({each.elements} times)."
         for each in shadow.overflowed[:2]
+    ]
+    rows += [
+        f"Operation {each.number}, {each.name}, takes the difference of a tensor with itself. Nothing shows "
+        "what the script means to compare."
+        for each in shadow.of_itself[:2]
     ]
     if shadow.omitted:
         rows.append(f"{shadow.omitted} further shown values were left out.")

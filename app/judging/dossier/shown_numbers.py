@@ -212,6 +212,8 @@ def _all_explained(number: NumberInQuestion) -> str:
     named = sides if len(sides) < 3 else [order[0], order[-1]]
     words = ", ".join(f"{side.label} {distance_words(side)}" for side in named)
     double = " The type is as exact as the reference." if {side.dtype for side in sides} <= _DOUBLE else ""
+    if any(side.error is None and isinstance(side.reference, float) for side in sides):
+        return f"It, or a step to it, is beyond the range of the type: {words}."
     if any(side.error is None for side in sides):
         return f"Float64 gives what is beyond the range of the type, or no number either: {words}."
     if len(sides) == 1:

@@ -9,6 +9,8 @@ tensors_of = globals()["tensors_of"]
 
 # Questions for the rounding check, and their bytes.
 MOST_QUESTIONS, QUESTION_BYTES = 2000, 128 << 20
+# Their indices are judged by the elements that they choose.
+CHOICES = {"aten::argmax", "aten::argmin"}
 # These return their input, or numbers that nobody computed.
 MOVES = {
     "_to_copy", "copy_", "clone", "detach", "detach_", "fill_", "zero_", "full_like", "zeros_like",

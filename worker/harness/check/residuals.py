@@ -1,5 +1,7 @@
 """Judges a factorisation by what it has to be: its factors give the matrix back, and are orthogonal.
 
+Likewise the index of the largest or least element: the element is as large as any.
+
 `rounding_check.py` loads it. Singular vectors, signs and pivots are free, so no reference has the same ones.
 """
 
@@ -9,6 +11,7 @@ import torch
 
 # A stable factorisation is the exact one of a matrix so many roundings away, for each row or column.
 ROUNDINGS = 32
+CHOICES = {"argmax", "argmin"}
 WIDE = {torch.complex64: torch.complex128, torch.complex128: torch.complex128}
 REAL = {torch.complex64: torch.float32, torch.complex128: torch.float64}
 
@@ -79,6 +82,25 @@ def lu_errors(matrix, _args, out):
     yield (permutation @ lower @ upper - matrix).abs(), True
 
 
+def check_choice(name, side):
+    """The facts of indices: torch's own kernel chooses equal elements in the clean process."""
+    values, indices = side["args"][0], side["out"][0]
+    arguments = [*side["args"][1:], *([None] if len(side["args"]) < 2 else [])]
+    dim = side["kwargs"].get("dim", arguments[0])
+    if dim is None:
+        values, dim = values.reshape(-1), 0
+    values = values.movedim(dim, 0).reshape(values.shape[dim], -1)
+    right = getattr(torch, name)(values, dim=0)
+    places = indices.reshape(-1)
+    facts = {"explained": False, "reduced": False, "error": 0.0, "ulps": 0.0, "span": 0.0, "worst": None}
+    if places.shape == right.shape and bool(((places >= 0) & (places < len(values))).all()):
+        mine, theirs = values.gather(0, places[None]), values.gather(0, right[None])
+        facts["explained"] = torch.equal(mine.nan_to_num(0.0), theirs.nan_to_num(0.0)) and torch.equal(
+            torch.isnan(mine), torch.isnan(theirs)
+        )
+    return facts
+
+
 ERRORS = {
     "_linalg_svd": svd_errors,
     "svd": svd_errors,
@@ -92,6 +114,8 @@ ERRORS = {
 
 def check(name, side):
     """The facts of a side by its residuals; None if the operation has none that is known here."""
+    if name in CHOICES:
+        return check_choice(name, side)
     errors_of = ERRORS.get(name)
     if errors_of is None:
         return None

@@ -54,7 +54,7 @@ CONTRACTIONS = {
 AMBIGUOUS = {
     "_linalg_svd", "svd", "_linalg_eigh", "linalg_eigh", "linalg_eig", "linalg_qr", "geqrf", "linalg_lu",
     "linalg_lu_factor_ex", "lu_unpack", "linalg_householder_product", "ormqr",
-    "mode", "unique_dim", "_unique2", "nextafter", "fmod", "remainder",
+    "mode", "unique_dim", "_unique2", "nextafter", "fmod", "remainder", "argmax", "argmin",
 }  # fmt: skip
 # Explicit mantissa bits.
 TF32_BITS = 10

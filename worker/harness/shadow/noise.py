@@ -58,6 +58,27 @@ class Noise:
             sizes = sizes.nan_to_num(0.0, 0.0, 0.0)
         values.addcmul_(sizes, noise, value=EPSILON[dtype])
 
+    def keep_range(self, values, dtype):
+        """The rounded values, changed in place, as far as a dtype holds them.
+
+        Beyond its largest number there is only infinity; below its least normal one lie only multiples of its
+        least number, and zero.
+        """
+        limits = torch.finfo(REAL.get(dtype, dtype))
+        if limits.bits == 64 or not values.numel():
+            return values
+        parts = torch.view_as_real(values) if values.is_complex() else values
+        sizes = parts.abs()
+        least, most = map(float, torch.aminmax(sizes))
+        if most > limits.max * (1 + 2 * limits.eps):
+            beyond = sizes > limits.max * (1 + 2 * limits.eps)
+            parts.copy_(torch.where(beyond, torch.copysign(sizes.new_tensor(float("inf")), parts), parts))
+        if least < limits.tiny:
+            below = (sizes < limits.tiny) & (sizes > 0)
+            least_number = limits.tiny * limits.eps
+            parts.add_(below * self.numbers(parts.shape, parts.device), alpha=least_number)
+        return values
+
     def numbers(self, shape, device):
         """Random numbers from -1 to 1. A long tensor gets the same ones in several places."""
         pool = self.pools.get(device)

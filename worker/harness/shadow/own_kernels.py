@@ -8,6 +8,7 @@ import torch
 
 PACKAGE = os.path.dirname(torch.__file__) + os.sep
 MODES = "torch.utils._python_dispatch"
+COMPILER = "torch._dynamo"
 DECIDES = ("__torch_function__", "__torch_dispatch__")
 # Code there is not the script's: other packages, Python's own, and the harness.
 ELSEWHERE = (
@@ -167,6 +168,9 @@ def is_another(before, now):
             return True
         if file is None and not str(getattr(layer, "__module__", None)).startswith(("torch", "builtins")):
             return True
+    if str(getattr(now, "__module__", None)).startswith(COMPILER) and "<locals>" in str(now.__qualname__):
+        # The compiler puts guards of its own around what modules do.
+        return False
     return getattr(before, "__name__", None) != getattr(now, "__name__", None)
 
 

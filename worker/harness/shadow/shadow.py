@@ -206,7 +206,7 @@ class Shadow:
 
     `restarts`: where the reference began again. `decisions`: comparisons and casts that float64 would answer
     differently. `undefined`: casts of what the integer type can't hold. `overflowed`: integer arithmetic
-    beyond its type. `stopped`: (operation, budget), or
+    beyond its type. `of_itself`: differences of a tensor with itself. `stopped`: (operation, budget), or
     None.
     """
 
@@ -217,7 +217,7 @@ class Shadow:
         self.free = {}
         # `free_choices`: those of the restarts where several answers are right.
         self.restarts, self.restart_count, self.free_choices = [], 0, 0
-        self.decisions, self.undefined, self.overflowed = [], [], []
+        self.decisions, self.undefined, self.overflowed, self.of_itself = [], [], [], []
         # Where `unwritten.py` saw that memory was read which nobody had written.
         self.unwritten = []
         self.stopped = None
@@ -282,6 +282,7 @@ class Shadow:
             "decisions": self.decisions,
             "undefined": self.undefined,
             "overflowed": self.overflowed,
+            "of_itself": self.of_itself,
             "unwritten": self.unwritten,
             "stopped_at": number,
             "stopped_by": budget,

@@ -1,6 +1,6 @@
 """Follows a script's operations with their shadows.
 
-`trace.py` loads it, with `shadow`, `together`, `step_kinds` and `whole_numbers`.
+`trace.py` loads it, with the other parts of the shadow.
 """
 
 import math
@@ -10,7 +10,7 @@ import torch
 shadow = globals()["shadow"]
 together = globals()["together"]
 kinds = globals()["step_kinds"]
-whole_numbers = globals()["whole_numbers"]
+whole_numbers, choices = globals()["whole_numbers"], globals()["choices"]
 tensors_of, is_number = shadow.tensors_of, shadow.is_number
 
 ABSOLUTE = shadow.COPIES
@@ -100,6 +100,8 @@ class Follower:
                 self.compared_at = step.number
                 self.display.compare(step.number, both, [step.views[id(tensor)] for tensor in both])
             return True
+        if name == "sub":
+            choices.note_itself(self.table.of_itself, step)
         if name == "sub" and len(step.views) == 2 and not any(map(shadow.is_unmade, step.args[:2])):
             if step.args[0].shape == step.args[1].shape:
                 self.difference = (*step.args[:2], out, False)
@@ -125,8 +127,8 @@ class Follower:
         if name not in kinds.LARGEST:
             if one.requires_grad or other.requires_grad or name not in kinds.SIZES:
                 return
-            size = max(float(one.abs().sum()), float(other.abs().sum()))
-            if float(difference.abs().sum()) > ALIKE * size:
+            size, gaps = max(float(one.abs().sum()), float(other.abs().sum())), float(difference.abs().sum())
+            if gaps > ALIKE * size or (name in kinds.SIGNED and kinds.cancels(difference, gaps)):
                 return
         both = [one.detach(), other.detach()]
         self.display.compare(step.number, both, [self.table.views(each) for each in both])
@@ -189,11 +191,9 @@ class Follower:
                 for tensor in step.written:
                     if id(tensor) in step.views:
                         view = step.views[id(tensor)][copy]
-                        view.copy_(self._with_rounding(step, view, coarser(step, tensor.dtype)))
+                        view.copy_(self._with_rounding(step, view, tensor.dtype))
                 result = [
-                    self._with_rounding(step, mine, coarser(step, tensor.dtype), terms)
-                    if is_number(tensor)
-                    else mine
+                    self._with_rounding(step, mine, tensor.dtype, terms) if is_number(tensor) else mine
                     for mine, tensor in zip(result, outputs)
                 ]
             by_copy.append(result)
@@ -211,8 +211,9 @@ class Follower:
             part = view[rounded]
             if is_plain and not part.is_complex():
                 self.table.noise.round_in_place(part, sums, coarser(step, dtype), finite=step.finite)
+                self.table.noise.keep_range(part, dtype)
                 continue
-            part.copy_(self._with_rounding(step, part, coarser(step, dtype), sums))
+            part.copy_(self._with_rounding(step, part, dtype, sums))
 
     def _is_shortened(self, step, values):
         """Whether a card may have shortened the factors to TF32."""
@@ -256,9 +257,8 @@ class Follower:
         if name == "prod":
             # Factors close to one may be rounded to the same side again and again.
             sizes = sizes * max(1.0, step.args[0].numel() / max(1, values.numel()))
-        if self._is_shortened(step, [values]):
-            dtype = torch.float16
-        return self.table.noise.add_rounding(values, sizes, dtype)
+        rounded_to = torch.float16 if self._is_shortened(step, [values]) else coarser(step, dtype)
+        return self.table.noise.keep_range(self.table.noise.add_rounding(values, sizes, rounded_to), dtype)
 
     def _with_backward_error(self, step, values, copy):
         """The shadow of an input; for a stable solve or transform moved by a unit of its largest element.
@@ -297,6 +297,10 @@ class Follower:
 
     def _decide(self, step, outputs):
         """Note a decision (a comparison, an index, an integer) that float64 answers differently."""
+        if step.name in choices.CHOICES:
+            step.proved, is_tied = choices.look(step, outputs[0])
+            if is_tied:
+                self.table.restart(step.number, step.name, "several right answers")
         if step.kind.name == "_to_copy":
             whole_numbers.note_undefined(self.table, step, outputs[0])
         is_closeness = step.kind.name == "le" and step.number - self.compared_at < CLOSENESS_STEPS

@@ -20,7 +20,7 @@ EXACT = {
     "native_dropout", "expand", "ones_like", "zeros_like", "full_like", "new_zeros", "new_ones", "new_full",
 }  # fmt: skip
 # These say how large a difference is.
-LARGEST, SIZES = {"max", "amax"}, {"linalg_vector_norm", "norm", "sum", "mean"}
+LARGEST, SIZES, SIGNED = {"max", "amax"}, {"linalg_vector_norm", "norm", "sum", "mean"}, {"sum", "mean"}
 # Equality of rounded numbers says nothing about a decision.
 EQUALITIES = {"eq", "ne", "equal"}
 # Their outputs hold no numbers yet, or numbers that nobody computed: their shadows begin at the first use.
@@ -120,6 +120,14 @@ class Kind:
             return []
         values = [args[at] if at < len(args) else kwargs.get(name) for at, name in self.plain]
         return list(tensors_of(values))
+
+
+def cancels(difference, gaps):
+    """Whether a sum with signs is far less than random signs would make it: then it is no distance.
+
+    `gaps`: the sum of the absolute terms. A divergence is such a sum.
+    """
+    return abs(float(difference.sum())) * 10 * difference.numel() ** 0.5 < gaps
 
 
 def is_composite(schema):
