@@ -24,7 +24,7 @@ from worker.contract.trace import Trace
 _OF_VARIATION = OF_THE_SCRIPT | {"nondeterministic_kernel", "thread_order", "uninitialised_memory"}
 # Their truth values may differ where no number does. A step, an index or an integer is another number.
 _MASKS = {f"aten::{name}" for name in ("gt", "ge", "lt", "le", "isfinite", "isinf", "isnan", "logical_not")}
-# Of several equal elements they choose one.
+# They choose one of several equal elements.
 _CHOICES = {"aten::argmax", "aten::argmin"}
 # The relative distance between numbers of the types with few digits, as the kinds of operations name them.
 _EPSILONS = {"bfloat16": 2.0**-7, "float16": 2.0**-10}

@@ -37,8 +37,8 @@ def is_checked_by_narrower_types(trace: Trace) -> bool:
             return False
         wide |= {match[1]} if _WIDE.search(match[2]) else set()
         narrow |= {match[1]} if _NARROW.search(match[2]) and not _WIDE.search(match[2]) else set()
-    shown = [value for value in trace.shadow.values if value.name.endswith("]")]
-    counts = {is_wide: _by_shape(shown, is_wide=is_wide) for is_wide in (True, False)}
+    values = [value for value in trace.shadow.values if value.name.endswith("]")]
+    counts = {is_wide: _by_shape(values, is_wide=is_wide) for is_wide in (True, False)}
     both = any(
         compared.gap and all(side.dtype in DOUBLE for side in compared.sides)
         for compared in trace.shadow.compared

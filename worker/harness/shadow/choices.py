@@ -9,7 +9,7 @@ MOST_NOTES = 5
 CHOICES = {"aten::argmax", "aten::argmin"}
 
 
-def named(call, name, at, default):
+def argument_of(call, name, at, default):
     """An argument of a call by its name or its place."""
     return call.args[at] if at < len(call.args) else call.kwargs.get(name, default)
 
@@ -22,7 +22,7 @@ def look(step, indices):
     values = step.args[0].detach()
     if not values.numel() or not values.is_floating_point() or bool(torch.isnan(values).any()):
         return False, False
-    dim = named(step, "dim", 1, None)
+    dim = argument_of(step, "dim", 1, None)
     if dim is None:
         values, dim = values.reshape(-1), 0
     values = values.movedim(dim, 0).reshape(values.shape[dim], -1)
