@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from api.web_client import Web, serving
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, Engine, event, text
 
+from app.runs.submission import submit
 from app.settings import ServiceSettings
 from app.storage.lasting_pool import LastingPool
+from app.storage.queries.queue import queue_position
 from app.storage.session import make_engine
 
 REQUESTS = 40
@@ -25,11 +29,11 @@ def narrow(settings: ServiceSettings) -> Iterator[Web]:
 
 
 def test_more_submissions_at_once_than_connections(narrow: Web) -> None:
-    def submit(number: int) -> int:
+    def send(number: int) -> int:
         return narrow.client.post("/api/v1/runs", json={"script": f"print({number})\n"}).status_code
 
     with ThreadPoolExecutor(REQUESTS) as threads:
-        assert set(threads.map(submit, range(REQUESTS))) == {202}
+        assert set(threads.map(send, range(REQUESTS))) == {202}
     items = narrow.client.get("/api/v1/runs?limit=200").json()["items"]
     assert len(items) == REQUESTS
 
@@ -89,3 +93,27 @@ def test_connections_that_nobody_needs_for_a_while_are_closed(engine: Engine) ->
     renewed = engine.pool
     assert isinstance(renewed, LastingPool)
     assert (renewed.lasting, renewed.size()) == (2, 4)
+
+
+def test_the_limit_of_runs_that_nobody_awaits_holds_beside_a_long_queue(
+    settings: ServiceSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queue_position, "MOST_RUNS", 1)
+    monkeypatch.setattr(queue_position, "LONG_QUEUE_SECONDS", 60.0)
+    monkeypatch.setattr(submit, "_MANY_PLACES", 4)
+    with serving(settings.model_copy(update={"unawaited_runs": 20})) as web:
+        web.stage.node("n")
+        statements = Counter[str]()
+
+        @event.listens_for(web.application.state.web.engine, "before_cursor_execute")
+        def _note(_connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
+            statements[statement.partition("(")[0]] += 1
+
+        def send(number: int) -> int:
+            body = {"script": f"print({number})\n", "awaited": False}
+            return web.client.post("/api/v1/runs", json=body).status_code
+
+        statuses = [send(number) for number in range(24)]
+    assert statuses == [202] * 20 + [409] * 4
+    # The first ones are counted while the queue is short, and the last ones near the limit.
+    assert 14 <= statements["SELECT count"] < 20

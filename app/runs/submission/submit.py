@@ -26,10 +26,16 @@ from app.runs.submission.report_intake import check_report, store_report
 from app.settings import ServiceSettings
 from app.storage.models.report import Form
 from app.storage.queries import runs as queries
+from app.storage.queries.queue.queue_position import facts_beside_long_queue
 from app.storage.queries.rerun import IMPORTED, count_open
 from app.targets.planning.run_request import RunRequest
 from worker.contract import Hello
 from worker.contract.text import storable_text
+
+# The number of open runs that nobody awaits, among the facts beside a long queue.
+_UNAWAITED = "unawaited"
+# Half of fewer places could be filled within the moment for which such facts hold.
+_MANY_PLACES = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +126,7 @@ def submit(
     if earlier is not None and key is not None:
         secret = _secret_again(session, earlier, key, who=who, settings=settings)
         return SubmitResult(document=earlier.document, created=False, withdraw_secret=secret)
-    if not submission.awaited and count_open(session, IMPORTED) >= settings.unawaited_runs:
+    if not submission.awaited and not _has_place(session, settings.unawaited_runs):
         raise ConflictError(
             f"{settings.unawaited_runs} runs with `awaited: false` are open, which is the limit. Try later.",
             code="too_many_unawaited",
@@ -151,6 +157,23 @@ def submit(
         submitter=who,
     )
     return SubmitResult(document=document, created=True, withdraw_secret=secret, fleet=nodes)
+
+
+def _has_place(session: Session, most: int) -> bool:
+    """Whether one more run may be open whose result nobody awaits.
+
+    Counting takes the longer the longer the queue is. Beside a long one the runs are not counted again for a
+    moment, unless so many of the places are taken that submissions might fill them meanwhile.
+    """
+    facts = facts_beside_long_queue(session) if most >= _MANY_PLACES else None
+    if facts is None:
+        return count_open(session, IMPORTED) < most
+    number = facts.get(_UNAWAITED)
+    if number is None or number >= most // 2:
+        number = count_open(session, IMPORTED)
+    # This one counts, too.
+    facts[_UNAWAITED] = number + 1
+    return bool(number < most)
 
 
 def _secret_again(

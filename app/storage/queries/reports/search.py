@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from functools import cache
+from typing import Any, cast
 
-from sqlalchemy import Select, and_, column, exists, func, select, true, update
-from sqlalchemy.dialects.postgresql import JSONB, insert
+from sqlalchemy import Select, Table, and_, column, exists, func, select, true, update
+from sqlalchemy.dialects.postgresql import JSONB, Insert, insert
 from sqlalchemy.orm import Session, defer
 
 from app.search.tokens import tokens
@@ -18,7 +19,7 @@ from app.storage.queries.reports.search_conditions import (
     of_reports,
     one_cell,
 )
-from app.storage.queries.reports.text_search import as_vector, vector_of
+from app.storage.queries.reports.text_search import as_vector, vector_of, vector_parameter
 
 # Long columns that a list does not need.
 SLIM = (
@@ -64,9 +65,21 @@ def store_search(
     session: Session, report_id: str, *, rules: int, facets: Iterable[str], texts: Iterable[Sequence[str]]
 ) -> None:
     """Store the facets and words of a report."""
-    new = {"rules": rules, "facets": sorted(set(facets)), "words": as_vector(vector_of(texts))}
-    statement = insert(ReportSearchRow).values(report_id=report_id, **new)
-    session.execute(statement.on_conflict_do_update(index_elements=[ReportSearchRow.report_id], set_=new))
+    values = {
+        "report_id": report_id,
+        "rules": rules,
+        "facets": sorted(set(facets)),
+        "vector": vector_of(texts),
+    }
+    session.connection().execute(_insert_search(), values)
+
+
+@cache
+def _insert_search() -> Insert:
+    """Built once: that takes longer than the statement."""
+    new = insert(cast("Table", ReportSearchRow.__table__)).values(words=vector_parameter("vector"))
+    changed = {name: new.excluded[name] for name in ("rules", "facets", "words")}
+    return new.on_conflict_do_update(index_elements=[ReportSearchRow.report_id], set_=changed)
 
 
 def delete_words(session: Session, report_id: str) -> None:

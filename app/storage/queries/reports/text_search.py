@@ -46,6 +46,11 @@ def as_vector(literal: str) -> ColumnElement[Any]:
     return cast(bindparam(None, literal), TSVECTOR)
 
 
+def vector_parameter(name: str) -> ColumnElement[Any]:
+    """The parameter of a statement that takes the text of a vector."""
+    return cast(bindparam(name), TSVECTOR)
+
+
 def has_words(column: Any, words: Sequence[str], *, whole: bool) -> ColumnElement[bool]:
     """Whether the column has the words as a phrase. Unless `whole`, the last one may be a prefix."""
     last = "" if whole else ":*"
