@@ -11,7 +11,16 @@ DEFAULT = (
     "kiwisolver llvmlite matplotlib ml-dtypes mpmath networkx numba numpy opt-einsum packaging "
     "pandas patsy pillow pluggy pydantic pydantic-core pygments pyparsing pytest python-dateutil "
     "pytz pyyaml regex scikit-learn scipy six statsmodels sympy tabulate threadpoolctl tqdm "
-    "typing-extensions typing-inspection tzdata xarray"
+    "typing-extensions typing-inspection tzdata xarray "
+    "arrow asteval babel beautifulsoup4 bidict boltons bottleneck cattrs certifi click cloudpickle colorama "
+    "crc32c dask dateparser deepdiff dill donfig flexcache flexparser formulaic frozendict fsspec geopandas "
+    "gmpy2 humanize hypothesis igraph imageio immutables importlib-metadata interface-meta jinja2 jsonschema "
+    "jsonschema-specifications lark lazy-loader levenshtein lightning-utilities lmfit locket lxml markdown "
+    "markdown-it-py markupsafe marshmallow mdurl more-itertools msgpack narwhals numcodecs numexpr orderly-set "
+    "orjson parso partd pendulum pint platformdirs plotly polars polars-runtime-32 prettytable pyarrow pyogrio "
+    "pyproj pyrsistent pywavelets rapidfuzz referencing rich rpds-py ruamel-yaml safetensors scikit-image "
+    "seaborn shapely simplejson sortedcontainers soupsieve sparse structlog texttable tifffile tomlkit toolz "
+    "torchmetrics tzlocal ujson uncertainties wcwidth wrapt zarr zipp"
 )
 _PACKAGE = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,60}[a-z0-9])?")
 _MOST_FILE = 1024 * 1024

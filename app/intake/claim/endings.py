@@ -78,7 +78,8 @@ def _code(number: int) -> str:
 
 
 _SEGV = (
-    r"\bsegmentation faults?|\bseg-?fault\w*|\bsig ?segv\b|\baccess violation\b|\b0xC0000005\b"
+    r"\bsegmentation[ -](?:faults?|violations?)|\bseg[ -]?fault\w*|\bsig ?segv\b|\baccess violation\b"
+    r"|\b0xC0000005\b"
     rf"|(?<!\d)-1073741819\b|\bsignal 11\b|{_code(11)}"
 )
 _ABORT = (

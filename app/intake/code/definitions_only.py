@@ -40,6 +40,15 @@ def only_defines(tree: ast.Module) -> bool:
     ) and not any(_runs_at_definition(statement) for statement in body)
 
 
+def leaves_tests(tree: ast.Module) -> bool:
+    """True if the script calls none of its tests: it only defines, or only assigns what they use."""
+    return only_defines(tree) or all(
+        isinstance(statement, (*_DEFINITIONS, ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign))
+        or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
+        for statement in tree.body
+    )
+
+
 def _names_of_lambda(statement: ast.stmt) -> list[str]:
     """The names in `name = lambda: …`, which defines a function too."""
     if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Lambda):

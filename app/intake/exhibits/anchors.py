@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from app.errors import InputError
 from app.intake.claim.claims import Check, CheckKind, Claim, Role
 from app.intake.claim.comments import statements_with_values
+from app.intake.claim.endings import ending_of
 from app.intake.code.names import mentioned_names
 from app.intake.code.points import calls_by_name, points_on
 from app.intake.code.syntax import dotted_name, nodes_of, parse
@@ -77,6 +78,7 @@ _WORD_OF_SYNTAX = re.compile(r"'(?:dict|list|set|tuple)'|[a-z]{4,13}")
 _OF_THE_PROCESS = {CheckKind.CRASH, CheckKind.HANG, CheckKind.OUT_OF_MEMORY}
 _BLANK = re.compile(r"\n[ \t]*\n")
 _MOST_PARAGRAPH = 5_000
+_SENTENCE = re.compile(r"(?<=[.!?])\s|\n")
 # The kernel's log names the process: `python[4711]: segfault at 0`.
 _THE_SCRIPT = re.compile(
     r"\b(?:it|this|(?:the|my) (?:script|code|program|snippet|example)|interpreter)\b"
@@ -144,11 +146,22 @@ def _mark_loose(claim: Claim, names: set[str], paragraphs: Sequence[str]) -> Cla
 def _is_loose(check: Check, title: str, names: set[str], paragraphs: Sequence[str]) -> bool:
     if check.role is not Role.BUG or check.kind not in _FAILURES or check.at is not None:
         return False
-    if check.kind in _OF_THE_PROCESS and _THE_SCRIPT.search(check.text):
+    if check.kind in _OF_THE_PROCESS and any(
+        _THE_SCRIPT.search(each) for each in (check.text, *_paragraphs_of(check.kind, paragraphs))
+    ):
         return False
     own = next((each for each in paragraphs if check.text and check.text in each), "")
     text = f"{check.text} {check.message or ''} {title} {own}"
     return not names.intersection([*_WORD.findall(text), *_WORD_OF_SYNTAX.findall(text.lower())])
+
+
+def _paragraphs_of(kind: CheckKind, paragraphs: Sequence[str]) -> Iterator[str]:
+    """The sentences of the paragraphs that say that the process ends so."""
+    for paragraph in paragraphs:
+        for sentence in _SENTENCE.split(paragraph):
+            ending = ending_of(sentence)
+            if ending is not None and ending.kind is kind:
+                yield sentence
 
 
 def _anchor(claim: Claim, places: _Places) -> Claim:

@@ -8,8 +8,6 @@ from functools import partial
 
 from app.intake.claim.claim_text import (
     MOST_LINES_OF_OUTPUT,
-    crash_check,
-    exception_claim,
     output_check,
     read_claim,
     sides_checks,
@@ -17,8 +15,6 @@ from app.intake.claim.claim_text import (
 )
 from app.intake.claim.claims import MOST_READINGS, Check, CheckKind, Claim, Role, Where
 from app.intake.claim.comments import comment_claim, commented_outputs
-from app.intake.claim.known_messages import failed_comparison
-from app.intake.claim.named_errors import own_message
 from app.intake.claim.right_bounds import out_of_bounds
 from app.intake.claim.stated_place import newest_place, place_of_bug, with_place
 from app.intake.claim.subject import about, subject_of
@@ -36,6 +32,7 @@ from app.intake.exhibits.right_values import (
     values_of,
 )
 from app.intake.exhibits.shown_evidence import expected_output, is_shown_in, names_error_of
+from app.intake.exhibits.shown_failures import failure_checks, failure_of
 from app.intake.exhibits.shown_outputs import (
     is_expectation,
     lines_of,
@@ -57,7 +54,7 @@ from app.intake.remarks.output_remarks import read_remarks
 from app.intake.remarks.right_messages import message_of_output
 from app.intake.remarks.value_tables import tabled_values
 from app.intake.remarks.values_of_devices import values_of_devices
-from app.intake.remarks.values_of_versions import values_of_versions
+from app.intake.remarks.values_of_versions import values_before_change, values_of_versions
 from app.intake.snippets.parts import Part, PartKind
 from app.intake.snippets.roles import says_it_works
 from app.intake.snippets.shell_sessions import REPEATED
@@ -76,7 +73,6 @@ _MOST_JOINED = 2_000
 _LINK = re.compile(r"(?<!`)\[([^\[\]\n]{1,200})\]\(https?://[^()\s]{1,400}\)")
 # Between backticks, `**` is code.
 _BOLD = re.compile(r"(`[^`\n]*`)|\*\*")
-_QUOTED_LINE = re.compile(r"^\s*`([^`\n]{1,1000})`[.!]?\s*$")
 _MOST_LINE = 400
 _MOST_WARNINGS = 3
 _MOST_COLONS = 2  # Prose about the environment with more of them lists values.
@@ -115,7 +111,7 @@ def claim_of(parts: Sequence[Part], main: str, title: str, outputs: Sequence[Par
     right_parts = right_outputs(parts, all_outputs, main)
     frame = with_what_is_right(Claim(text=told_text), titled, should, right_parts, main)
     readings: list[Claim] = []
-    contradicted: frozenset[str] = frozenset()
+    contradicted = values_before_change([part.text for part in prose])
     for checks in _readings(parts, outputs, main, titled, should):
         limited = [_limit_to_cuda(check, main) for check in checks]
         right = right_values(limited, [*should, *texts], main)
@@ -130,7 +126,7 @@ def claim_of(parts: Sequence[Part], main: str, title: str, outputs: Sequence[Par
     if not readings:
         claim = frame if (asserts := failing_assertion(titled, main)) else Claim(text=told_text)
         return about(subject, claim.model_copy(update={"checks": tuple(with_place(asserts, place))}))
-    failing = "\n".join(part.text for part in outputs if _failure_of(part))
+    failing = "\n".join(part.text for part in outputs if failure_of(part))
     others = _others(readings, failing)
     further, has_more = others[: MOST_READINGS - 1], len(others) >= MOST_READINGS
     return readings[0].model_copy(update={"further": further, "has_more": has_more})
@@ -178,7 +174,7 @@ def _readings(
     )
     sources: tuple[Callable[[Sequence[Part]], list[Check]], ...] = (
         lambda _: exit_status_checks(parts, list(map(lines_of, usual)), texts),
-        lambda _: _failure_checks(usual, prose, main),
+        lambda _: failure_checks(usual, prose, main),
         lambda outputs: machine_checks(outputs, texts),
         _checks_of_repeated_runs,
         lambda outputs: _checks_of_sides(outputs, several=several),
@@ -204,7 +200,7 @@ def _readings(
         if (read in alone and not is_first) or not (checks := read(printed)):
             continue
         if is_first and _is_failure(checks):
-            printed = [part for part in usual if not (_failure_of(part) or warnings_in(part))]
+            printed = [part for part in usual if not (failure_of(part) or warnings_in(part))]
         is_first = False
         yield checks
 
@@ -243,7 +239,7 @@ def _under_condition(outputs: Sequence[Part], conditions: Sequence[str]) -> list
     """
     pairs = zip(outputs, conditions, strict=True)
     elsewhere = [part for part, condition in pairs if condition and not names_other_program(condition)]
-    checks = _failure_checks(elsewhere, (), "") or _output_checks(elsewhere, "")
+    checks = failure_checks(elsewhere, (), "") or _output_checks(elsewhere, "")
     return with_place(checks, Where(mode="other code"))
 
 
@@ -306,39 +302,6 @@ def _plain(text: str) -> str:
 
 def _plain_with_formulas(text: str) -> str:
     return _plain(with_quoted_formulas(text))
-
-
-def _failure_checks(outputs: Sequence[Part], prose: Sequence[Part], main: str) -> list[Check]:
-    for part in outputs:
-        if not part.expected and not part.elsewhere and not says_it_works(part.before):
-            checks = _failure_of(part)
-            if checks:
-                return checks
-    for part in prose:
-        # A message counts on a line of its own, also between backticks, and not inside a sentence.
-        lines = [line for line in part.text.split("\n") if not line.lstrip().startswith(("-", "*", "|"))]
-        checks = exception_claim("\n".join(_QUOTED_LINE.sub(r"\1", line) for line in lines))
-        if checks and not part.expected and not condition_of(part.text, main):
-            is_quoted = any(map(_QUOTED_LINE.match, lines)) or "Traceback (most recent" in part.text
-            return (
-                checks
-                if is_quoted
-                else [
-                    check.model_copy(update={"message": own_message(check.message or "")}) for check in checks
-                ]
-            )
-    return []
-
-
-def _failure_of(part: Part) -> list[Check]:
-    """The failure that an output shows. A warning is one only if the output shows nothing else."""
-    lines, warnings = split_warnings(part.text.split("\n"))
-    if not warnings:
-        return exception_claim(part.text) or crash_check(part.text) or failed_comparison(part.text)
-    rest = "\n".join(lines)
-    if checks := exception_claim(rest) or crash_check(rest):
-        return checks
-    return [] if rest.strip() else [warnings[0].model_copy(update={"role": Role.BUG})]
 
 
 def _checks_of_sides(outputs: Sequence[Part], *, several: bool) -> list[Check]:

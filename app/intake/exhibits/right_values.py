@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from app.intake.claim.claim_text import output_check
 from app.intake.claim.claims import Check, CheckKind, Role
-from app.intake.exhibits.expected_of_expressions import expected_of_expression
 from app.intake.remarks.expected_elsewhere import find_expected_elsewhere
+from app.intake.remarks.expected_of_expressions import expected_of_expression
 from app.intake.remarks.right_messages import right_message
 from app.intake.remarks.worded_values import worded_values
 from app.intake.words.vocabulary import strip_quotes

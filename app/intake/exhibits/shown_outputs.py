@@ -222,6 +222,8 @@ def _with_introduction(part: Part, before: str) -> Part:
 def _output_in_prose(part: Part, texts: Sequence[str]) -> list[Part]:
     text = without_common_sign(part.text)
     lines = [line for line in text.split("\n") if not _MENTIONS.match(line)]
+    without_versions = [line for line in lines if not is_version_line(line)]
+    lines = without_versions if any(line.strip() for line in without_versions) else []
     text = "\n".join(lines)
     if "Traceback (most recent call last)" in text:
         return [Part(PartKind.OUTPUT, text, part.heading)]

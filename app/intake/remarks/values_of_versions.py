@@ -38,9 +38,63 @@ _RIGHT = re.compile(
     rf"(?P<between>[^`.;\n\d]{{0,30}})(?P<value>{_VALUE})",
     FLAGS,
 )
+_RELEASE = r"v?(?P<release>\d{1,4}\.\d{1,3}(?:\.\d{1,4})?)(?![.\w]*\d)"
+# `Since version 2.15.0, the comma disappears`.
+_NAMED = rf"(?:the )?(?:version |release |[a-z][\w-]{{1,20}} ){{0,2}}{_RELEASE}"
+_SINCE = re.compile(rf"\b(?:since|as of|starting (?:with|from|at|in)) {_NAMED}", FLAGS)
+_CHANGED = re.compile(
+    r"\b(?:chang(?:e[sd]?|ing)|disappear\w*|missing|lost|loses|drop(?:s|ped)|broken?|breaks|wrong\w*|incorrect\w*"
+    r"|fail(?:s|ed|ing)?|regress\w*|bugs?|no longer|stopped|instead|differ\w*|different)\b|n['’]t\b",
+    FLAGS,
+)
+_IN_VERSION = re.compile(rf"\b(?:on|in|with|under|using) {_NAMED}", FLAGS)
+_GIVES = re.compile(
+    rf"\b(?:gives?|gave|prints?|printed|returns?|returned|yields?|shows?|outputs?|was|is)\b"
+    rf"[^`.;\n\d]{{0,20}}(?P<value>{_VALUE})",
+    FLAGS,
+)
 _NEGATION = re.compile(r"\b(?:not|no|never|instead|than)\b|n['’]t\b", FLAGS)
 _MOST_SENTENCES = 300
 _MOST_LINE = 400
+
+
+def values_before_change(texts: Sequence[str]) -> frozenset[str]:
+    """The values of versions before the one since which something is wrong: these are right."""
+    before, _ = _around_change(_sentences(texts))
+    return frozenset(before)
+
+
+def _around_change(sentences: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The values of versions before the one since which something is wrong, and those since then.
+
+    A value may stand in the sentence after the one that names its version.
+    """
+    since = {
+        _release_of(match)
+        for each in sentences
+        for match in _SINCE.finditer(each)
+        if _CHANGED.search(each, match.end())
+    }
+    before: list[str] = []
+    after: list[str] = []
+    version: tuple[int, ...] | None = None
+    for each in sentences if len(since) == 1 else ():
+        named, value = _IN_VERSION.search(each), _GIVES.search(each)
+        version = _release_of(named) if named else version
+        if value is None:
+            continue
+        if version is not None:
+            (before if version < min(since) else after).append(strip_quotes(value["value"]))
+        version = None
+    return before, after
+
+
+def _sentences(texts: Sequence[str]) -> list[str]:
+    return [each[:_MOST_LINE] for text in texts for each in sentences_in(text)][:_MOST_SENTENCES]
+
+
+def _release_of(match: re.Match[str]) -> tuple[int, ...]:
+    return tuple(int(part) for part in match["release"].split("."))
 
 
 def values_of_versions(texts: Sequence[str]) -> list[Check]:
@@ -48,7 +102,10 @@ def values_of_versions(texts: Sequence[str]) -> list[Check]:
 
     Empty if the report does not say which is right, or calls both so.
     """
-    sentences = [each[:_MOST_LINE] for text in texts for each in sentences_in(text)][:_MOST_SENTENCES]
+    sentences = _sentences(texts)
+    before, after = (set(values) for values in _around_change(sentences))
+    if len(before) == len(after) == 1 and before != after:
+        return _checks(after.pop(), before.pop(), "")
     matches = [
         match
         for each in sentences
@@ -68,9 +125,12 @@ def values_of_versions(texts: Sequence[str]) -> list[Check]:
     if len(expected) != 1:
         return []
     wrong = next(value for value in stated if value != expected[0])
-    sentence = cut(matches[0].string)
+    return _checks(wrong, expected[0], cut(matches[0].string))
+
+
+def _checks(wrong: str, right: str, sentence: str) -> list[Check]:
     checks = (
-        literal_check(wrong, sentence, Role.BUG),
-        literal_check(expected[0], sentence, Role.EXPECTED),
+        literal_check(wrong, sentence or wrong, Role.BUG),
+        literal_check(right, sentence or right, Role.EXPECTED),
     )
     return [check for check in checks if check is not None]

@@ -26,6 +26,10 @@ _ENVIRONMENT = re.compile(
     r"\b(?:environment|versions?|system info\w*|installation|setup|configuration|before submitting)\b",
     re.IGNORECASE,
 )
+# `Describe the bug, including error messages, version and platform` is a heading of everything.
+_ABOUT_BUG = re.compile(
+    r"\b(?:bugs?|issues?|problems?|what happened|reproduc\w+|error messages?)\b", re.IGNORECASE
+)
 _EXPECTED = re.compile(
     rf"\b(?:{any_of(DESIRED)}|{any_of(MODALS)} {any_of(SHOW, 'look')}"
     rf"|correct {any_of(RESULTS)}|supposed to)\b",
@@ -146,7 +150,7 @@ class Part:
     @property
     def about_environment(self) -> bool:
         """True if it stands in a section about the environment."""
-        return _ENVIRONMENT.search(self.heading) is not None
+        return _ENVIRONMENT.search(self.heading) is not None and not _ABOUT_BUG.search(self.heading)
 
     @property
     def expected(self) -> bool:

@@ -18,9 +18,9 @@ from app.intake.snippets.shell_names import shell_imports
 from app.intake.words.distributions import KNOWN_MODULES
 
 _MOST_NAMES = 40
-# `humanize 4.9.0`, `Humanize: 4.9.0`, `lark==1.1`, `bitstring version v4.0`.
+# `humanize 4.9.0`, `Humanize: 4.9.0`, `lark==1.1`, `bitstring version v4.0`, `mpmath version: 1.2`.
 _WITH_VERSION = re.compile(
-    r"(?<![\w.-])(?P<name>[A-Za-z][\w-]{1,30})(?:[ \t]{0,3}(?:==|:|=)|[ \t]{1,3}version)?[ \t]{0,20}"
+    r"(?<![\w.-])(?P<name>[A-Za-z][\w-]{1,30})(?:[ \t]{1,3}version)?(?:[ \t]{0,3}(?:==|:|=))?[ \t]{0,20}"
     r"v?\d{1,4}\.\d{1,4}(?![\w%])",
     re.IGNORECASE,
 )

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from app.intake.claim.claims import Check, CheckKind, Claim, Over, Role
-from app.intake.code.definitions_only import call_of, only_defines, tests_of
+from app.intake.code.definitions_only import call_of, leaves_tests, tests_of
 from app.intake.code.own_checks import asserts_equality
 from app.intake.code.randomness import is_unseeded
 from app.intake.code.syntax import has_common_indent, normalise, parse, tree_of
@@ -138,7 +138,7 @@ def make_script(
         text, card_repairs = with_visible_cards(text, tree)
         repairs += card_repairs
         tree = parse(text) if card_repairs else tree
-    if tree is not None and only_defines(tree) and (tests := tests_of(tree)) is not None:
+    if tree is not None and leaves_tests(tree) and (tests := tests_of(tree)) is not None:
         text = f"{text.rstrip()}\n\n{call_of(tests)}"
         repairs.append(
             Repair(

@@ -13,6 +13,12 @@ DISTRIBUTIONS = {
     "dateutil": "python-dateutil",
     "dotenv": "python-dotenv",
     "attr": "attrs",
+    "cattr": "cattrs",
+    "jwt": "pyjwt",
+    "ruamel": "ruamel-yaml",
+    "pywt": "pywavelets",
+    "Levenshtein": "levenshtein",
+    "git": "gitpython",
     "mpl_toolkits": "matplotlib",
     "pkg_resources": "setuptools",
     "umap": "umap-learn",
@@ -38,6 +44,13 @@ WELL_KNOWN = frozenset(
     tensorflow tiktoken timm tokenizers torch torch-geometric torch-scatter torchao torchaudio
     torchmetrics torchrl torchtext torchvision tqdm transformers triton trl umap-learn vllm wandb xarray
     xformers networkx packaging patsy pydantic pygments pyparsing pytz regex six tabulate typing-extensions
+    altair arrow astropy babel bidict boltons bokeh bottleneck cattrs click cloudpickle colorama cvxpy
+    dateparser deepdiff dill formulaic frozendict gensim geopandas gitpython gmpy2 httpx humanize hypothesis
+    igraph imageio immutables jinja2 jsonschema lark levenshtein llvmlite lmfit lxml markdown marshmallow
+    more-itertools mpmath msgpack narwhals numexpr orjson parso pendulum pint plotly polars prettytable pulp
+    pyarrow pyerfa pyjwt pyrsistent pywavelets requests rich ruamel-yaml shapely simplejson sortedcontainers
+    sparse sqlalchemy structlog textdistance tifffile tomlkit toolz tzlocal ujson uncertainties wcwidth wrapt
+    zarr
     """.split()  # noqa: SIM905  # a list of so many lines says no more
 )
 

@@ -58,6 +58,12 @@ _LISTED = re.compile(
     rf"(?:{_PACKAGES}|[a-z][\w-]{{1,40}}(?=\s{{3,}}))\s+v?\d{{1,4}}\.\d[\w.+]{{0,30}}(?:\s+[\w.-]{{1,40}}){{0,2}}\s*$",
     re.IGNORECASE,
 )
+# The lines of a form, whatever the package: `cattrs version: 23.2.3`, `OS: Windows 10`.
+_OF_FORM = re.compile(
+    r"(?:[a-z][\w.-]{0,40} (?:package )?version[*_` ]{0,4}[:=][*_` ]{0,4}v?\d[\w.+-]{0,40}(?: \(.{0,80}\))?"
+    r"|(?:operating system|os|platform)(?: (?:version|name|and name|version and name))?[*_` ]{0,4}:.{1,120})",
+    re.IGNORECASE,
+)
 _MOST_LINES = 400
 _MOST = 200
 _MOST_SEGMENTS = 12
@@ -73,6 +79,8 @@ def is_environment_block(text: str) -> bool:
 def is_environment_line(line: str) -> bool:
     """True if the line consists of packages and systems with their versions, and names at least one."""
     line = line.strip().strip(".*_`-• ").strip()[:_MOST]
+    if _OF_FORM.fullmatch(line):
+        return True
     segments = [segment for segment in _SEPARATOR.split(line) if segment.strip()]
     if not segments or len(segments) > _MOST_SEGMENTS:
         return False

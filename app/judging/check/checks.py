@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from app.intake.claim.claims import Check, CheckKind, Claim, Role
 from app.intake.reading import Script
 from app.intake.words.vocabulary import device_of
+from app.judging.check.clock import with_named_times
 from app.judging.check.failure_checks import (
     asserts_the_failure,
     is_broken,
@@ -65,8 +66,7 @@ from worker.contract import Device, Outcome, Reason, Result
 MOST_OBSERVED = 400
 # Longer output is data. It holds no sentence that names both values.
 _MOST_LINES = 200
-# Such an attempt says nothing by itself. Beside attempts that showed the claim, it counts as one that did
-# not.
+# Such an attempt says nothing alone. Beside attempts that showed the claim, it counts as one that did not.
 _NOT_COMPILED = re.compile(
     r"fall(?:ing|s)?[ _-]?back|suppress|WON'T CONVERT|skipping|not compiled", re.IGNORECASE
 )
@@ -207,6 +207,7 @@ def _judge_output_only(
     With it comes the oracle that says that the bug is gone, or the code for nothing but random numbers.
     """
     everything, result = result, part_of(check, result)
+    check, result = with_named_times(check, result, script)
     if (spelling := judge_spelling(check, expected, result.observation.stdout)) is not None:
         return spelling, None
     whole, result = result, _without_echo(check, result, expected)

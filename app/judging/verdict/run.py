@@ -14,6 +14,7 @@ from app.judging.judgement import (
     SIGHTINGS,
     CheckResult,
     Defect,
+    DifferentKind,
     FacetJudgement,
     Finding,
     JudgedCell,
@@ -23,6 +24,7 @@ from app.judging.judgement import (
 from app.judging.verdict.contrast import Contrast, contrast_of
 from app.judging.verdict.facets import over_facets
 from app.judging.verdict.pairs import judge_pairs
+from app.targets.target import Target
 from worker.contract import Environment
 
 # A target with one of these settings only tests for a cause, if the same target without it is there.
@@ -75,7 +77,7 @@ def judge_run(reading: Reading, cells: Sequence[JudgedCell]) -> RunJudgement:
         return RunJudgement(verdict=Verdict.NEEDS_INFO)
     # A control shows the expected behaviour. Its result is no verdict on the claim.
     judged = [cell for cell in cells if cell.verdict is not None and cell.role is not ScriptRole.CONTROL]
-    done = without_tests(judged)
+    done = _without_other_outputs(without_tests(judged))
     pairs = judge_pairs(reading.claim, done)
     verdicts = {cell.verdict for cell in done} | {_PAIR_VERDICT[finding.result] for finding in pairs}
     verdict = next((verdict for verdict in Verdict if verdict in verdicts), None)
@@ -140,6 +142,32 @@ def _is_left_open(cell: JudgedCell) -> bool:
 def without_tests(cells: Sequence[JudgedCell]) -> list[JudgedCell]:
     """The cells that are evidence about the claim, without those that only test for a cause."""
     return [cell for cell in cells if not _only_tests(cell, cells)]
+
+
+def _without_other_outputs(cells: Sequence[JudgedCell]) -> list[JudgedCell]:
+    """The cells, without other scripts that only print something else than the claim of the main one.
+
+    The report shows the output of its main script. Where that one says "no", the output of another one says
+    nothing about it.
+    """
+    settled = [cell.target for cell in cells if _is_no_of_main(cell)]
+    return [
+        cell for cell in cells if not (cell.role is ScriptRole.ALTERNATIVE and _prints_other(cell, settled))
+    ]
+
+
+def _is_no_of_main(cell: JudgedCell) -> bool:
+    return cell.role is ScriptRole.MAIN and cell.verdict is Verdict.NOT_REPRODUCED
+
+
+def _prints_other(cell: JudgedCell, settled: Sequence[Target]) -> bool:
+    reason = None if cell.judgement is None else cell.judgement.reason
+    return (
+        cell.target in settled
+        and cell.verdict is Verdict.DIFFERENT
+        and reason is not None
+        and reason.code == DifferentKind.OTHER_VALUE
+    )
 
 
 def _only_tests(cell: JudgedCell, cells: Sequence[JudgedCell]) -> bool:
