@@ -25,7 +25,7 @@ RECORDING = Path(__file__).parents[1] / "recordings" / "kinds" / "attempts.json"
 TARGET = parse_target("cpu")
 # What a judgement may ask about the environment of an attempt.
 _ENVIRONMENT = ("os.name", "python.version", "torch.version")
-_OBSERVATION = ("exit_status", "signal", "exception", "stdout", "stderr", "devices_used")
+_OBSERVATION = ("exit_status", "signal", "exception", "stdout", "stderr", "devices_used", "idle", "stacks")
 
 
 def right_verdicts() -> dict[str, dict[str, Any]]:

@@ -52,6 +52,8 @@ _TELLS = re.compile(
 )
 _ONLY_A_TYPE = re.compile(rf"{TYPE}[.!?]?")
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+(?=[A-Z\"'`(])")
+_SIGN_OF_TEST = re.compile(r"E {2,}")
+_FRAME = re.compile(r'\s*File "[^"\n]{1,400}", line \d{1,9}, in (?P<name>\S{1,200})')
 # The end of a test in the output of pytest, and its lines about the failure.
 _END_OF_TEST = re.compile(rf"[^\s:]{{1,200}}\.py:\d{{1,6}}: (?P<type>{TYPE})")
 _LINE_OF_TEST = re.compile(r"\s*E {2,}\S")
@@ -85,7 +87,10 @@ def cut(text: str) -> str:
 
 def exception_claim(text: str) -> list[Check]:
     """The error that a text shows, as a traceback or as a line `SomeError: message`."""
-    lines = lines_in(text)
+    lines = _without_signs_of_test(lines_in(text))
+    if any(line.startswith("^C") for line in lines) and "KeyboardInterrupt" in text:
+        # What was raised after the interrupt came from it.
+        return [_interrupted(lines)]
     traceback = _traceback(lines)
     if traceback:
         return traceback
@@ -94,6 +99,20 @@ def exception_claim(text: str) -> list[Check]:
         if check is not None:
             return [check]
     return _failed_test(lines) or [check for line in lines[-1:] if (check := _raised_by(line))]
+
+
+def _without_signs_of_test(lines: list[str]) -> list[str]:
+    """The lines without the `E` with which pytest marks the lines of a failure, if all have it."""
+    marked = [_SIGN_OF_TEST.match(line) for line in lines if line.strip()]
+    return [_SIGN_OF_TEST.sub("", line) for line in lines] if marked and all(marked) else lines
+
+
+def _interrupted(lines: Sequence[str]) -> Check:
+    """The check of a script that somebody had to interrupt, with the function in which it was then."""
+    text = next((line for line in lines if "KeyboardInterrupt" in line), "KeyboardInterrupt")
+    frames = [match["name"] for line in lines if (match := _FRAME.match(line))]
+    name = next((each for each in reversed(frames) if each.isidentifier()), None)
+    return Check(text=cut(text), kind=CheckKind.HANG, message=name and f"in {name}")
 
 
 def _failed_test(lines: Sequence[str]) -> list[Check]:

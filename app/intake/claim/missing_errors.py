@@ -74,6 +74,13 @@ _EXPECTED_TYPE = re.compile(
     rf"|(?<![\w.])(?P<right>{TYPE})`? (?:is|was|would be|would have been) (?:the )?(?:expected|right"
     r"|correct|documented|better|appropriate)\b"
 )
+# `It runs without an error although the column is not there`.
+_THOUGH = re.compile(
+    r"\b(?:without|no) (?:an? |any |even an? )?(?:errors?|exceptions?)\b[^.;\n]{0,40}?,? "
+    r"\b(?:although|even though|though|despite)\b[^.;\n]{0,80}"
+    r"(?:\bnot\b|n['’]t\b|\bno\b|\bmissing\b|\binvalid\b|\bwrong\b|\bunknown\b|\babsent\b)",
+    FLAGS,
+)
 _NOT_EXPECTED = re.compile(r"(?:\b(?:not|never)|n['’]t) (?:\w{1,12} )?$", FLAGS)
 
 
@@ -88,6 +95,7 @@ def missing_error(sentence: str) -> list[Check]:
             [Check(text=sentence, kind=CheckKind.EXCEPTION, exception_type=kind, message="")] if kind else []
         )
     expectation, absence = _ERROR_EXPECTED.search(sentence), _NOTHING_RAISED.search(sentence)
+    expectation = expectation or _THOUGH.search(sentence)
     match = _NAMED_MISSING.search(sentence)
     if not (expectation and absence) and not (
         match and not both_devices(sentence) and device_of(sentence) is None

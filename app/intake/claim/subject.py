@@ -44,7 +44,9 @@ def subject_of(title: str, main: str) -> str | None:
     imported = _imported_packages(main)
     named = [name for match in _WORD.finditer(title[:_MOST_TITLE]) if (name := package_named(match[0]))]
     both = [name for name in named if name in imported]
-    if both or not imported:
+    # An import that nobody knows may be misspelt, or a module of the reporter.
+    is_unknown = bool(named) and not any(map(package_named, imported))
+    if both or not imported or is_unknown:
         return next(iter(both or named), None)
     packages = [name for name in imported if name not in _TOOLS] or imported
     if "torch" in packages and len(packages) > 1:

@@ -45,7 +45,11 @@ _FAILURES = {
     CheckKind.OUT_OF_MEMORY,
     CheckKind.NO_ERROR,
 }
-_WORD = re.compile(r"[A-Za-z_]\w{2,}")
+# Names of two letters count, too, unless they are words.
+_WORD = re.compile(
+    r"[A-Za-z_]\w{2,}"
+    r"|(?<!\w)(?!(?i:a[mnst]|b[ey]|do|go|he|i[fnst]|m[ey]|no|o[fhknr]|so|to|u[ps]|we)\b)[a-z]\w(?!\w)"
+)
 # The names of most scripts, and words that are names in some.
 _COMMON_TEXT = """
 all and args case code data dict error example float for from import input int kwargs len list main

@@ -31,6 +31,8 @@ _STARTED = re.compile(
     re.IGNORECASE,
 )
 _FLAG = re.compile(r"(?<![\w-])-{1,2}[A-Za-z]|\w=\S|^[A-Z][A-Z0-9_]{3,}$")
+# `axis=0` in `np.mean(axis=0)`.
+_KEYWORD = re.compile(r"(?<![\w-])[a-z_]\w{0,40}\s?=\s?[^=\s,()]{1,60}")
 _NUMBERS = re.compile(r"(?<![\w.])\d+(?![\w.])")
 _VERSION = re.compile(r"\d\.\d")
 _ANOTHER = re.compile(
@@ -87,13 +89,20 @@ def names_other_program(condition: str) -> bool:
 
 def _is_started_otherwise(sentence: str, snippets: list[str], script: str) -> bool:
     """True if the sentence names a flag, a setting or a number of something that the script does not have."""
-    if any(_FLAG.search(snippet) and _bare(snippet) not in _bare(script) for snippet in snippets):
-        return True
+    own = _bare(script)
+    for snippet in snippets:
+        pairs = [_bare(match) for match in _KEYWORD.findall(snippet)]
+        if _FLAG.search(snippet) and _bare(snippet) not in own and not _all_in(pairs, own):
+            return True
     started = _STARTED.search(sentence)
     if started is None or _VERSION.search(started["how"]):
         return False
     numbers = _NUMBERS.findall(started["how"])
     return bool(numbers) and not any(re.search(rf"(?<![\w.]){number}(?![\w.])", script) for number in numbers)
+
+
+def _all_in(pairs: list[str], own: str) -> bool:
+    return bool(pairs) and all(pair in own for pair in pairs)
 
 
 def _bare(code: str) -> str:

@@ -43,6 +43,7 @@ _AS_IT_SHOULD = re.compile(
 )
 # The value stands on the next line.
 _ENDS_IN_VERB = re.compile(rf"{_VERBS}[ \t:：]{{0,4}}$", re.IGNORECASE)
+_CODE = re.compile(r"`([^`\n]{3,300})`")
 _ALONE = re.compile(r"[ \t]*`(?P<value>[^`\n]{1,300})`[.!。]?[ \t]*")
 _MOST_LINE = 400
 # `… but I expected `Y`` stands in the words that follow the value.
@@ -101,13 +102,38 @@ def _printed_lines_alone(text: str, printed: Sequence[str], main: str) -> Iterat
             match
             and (
                 is_print_of(match["value"], printed)
-                or (_ENDS_IN_VERB.search(above) and is_printed_line(match["value"]))
+                or (_ENDS_IN_VERB.search(above) and _may_be_printed(match["value"]))
             )
             and not _SHOULD_BEFORE.search(above.rstrip(" :：") + " ")
             and not condition_of(above, main)
+            and not _is_of_other_code(above, main)
         ):
             yield match["value"].strip()
         above = line[:_MOST_LINE] or above
+
+
+def _may_be_printed(text: str) -> bool:
+    return is_printed_line(text) or (text.startswith(("[", "(", "{")) and not is_prose(text))
+
+
+def _is_of_other_code(above: str, main: str) -> bool:
+    """True if the line names code that the script does not have: `But `a.sum()` gives`."""
+    own = "".join(main.split())
+    codes = ["".join(match[1].split()) for match in _CODE.finditer(above) if "(" in match[1]]
+    return bool(codes) and not any(code in own for code in codes)
+
+
+def without_other_code(lines: Sequence[str], main: str) -> list[str]:
+    """The lines without those that name other code and end in `gives`, and without what these give."""
+    kept: list[str] = []
+    above = ""
+    for line in lines:
+        ends = _ENDS_IN_VERB.search(line[-_MOST_LINE:]) is not None
+        is_of_other = ends and _is_of_other_code(line[:_MOST_LINE], main)
+        if not is_of_other and not (above and _ALONE.fullmatch(line[:_MOST_LINE])):
+            kept.append(line)
+        above = line if is_of_other else ""
+    return kept
 
 
 def _names_expected_value(text: str) -> bool:

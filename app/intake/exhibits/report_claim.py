@@ -21,7 +21,7 @@ from app.intake.claim.subject import about, subject_of
 from app.intake.exhibits.assertions import asserted_checks, failing_assertion
 from app.intake.exhibits.commented_errors import commented_errors
 from app.intake.exhibits.conditions import condition_of, names_other_program
-from app.intake.exhibits.inline_values import SENTENCES, inline_checks
+from app.intake.exhibits.inline_values import SENTENCES, inline_checks, without_other_code
 from app.intake.exhibits.machines import machine_checks
 from app.intake.exhibits.right_values import (
     PRINTED_KINDS,
@@ -215,7 +215,7 @@ def _about_this_place(text: str, main: str) -> str:
             and not (speaks_of_another_place(sentence) and is_only_praise(sentence))
             and not tells_the_past(sentence)
         )
-        for line in text.split("\n")
+        for line in without_other_code(text.split("\n"), main)
     )
 
 

@@ -108,8 +108,11 @@ _BUT_FAILS = re.compile(
 _MOST_LINE = 2_000
 _TRACEBACK = "Traceback (most recent call last)"
 _MOST_CAPTION = 200
+_MOST_WORDS_OF_HEADING = 6
 # So few words between code and a block say that it is the output of the code.
 _MOST_WORDS_BELOW_CODE = 40
+# pandas prints it below a frame, or not, by the size of the frame and its own version.
+_SIZE_OF_FRAME = re.compile(r"\[\d+ rows x \d+ columns\]")
 _ARRAY = re.compile(r"\s*(?:tensor|array)\(")
 
 
@@ -260,7 +263,9 @@ def _heading_of_bare_lines(part: Part, lines: Sequence[str]) -> str | None:
     if part.about_environment:
         # People put the output below whichever heading of a form comes last.
         return "" if all(map(_ARRAY.match, lines)) else None
-    return part.heading if _OUTPUT_HEADING.search(part.heading) else None
+    # A longer heading is the title.
+    is_short = len(part.heading.split()) <= _MOST_WORDS_OF_HEADING
+    return part.heading if is_short and _OUTPUT_HEADING.search(part.heading) else None
 
 
 def _quoted_lines(lines: Sequence[str], texts: Sequence[str]) -> list[str]:
@@ -333,7 +338,7 @@ def lines_of(part: Part) -> list[str]:
     """The lines of a part, without versions of packages: these differ between machines."""
     lines, _ = split_warnings(part.text.split("\n"))
     lines = [line.strip() for line in lines if line.strip() and not _MENTIONS.match(line)]
-    return [line for line in lines if not is_version_line(line)]
+    return [line for line in lines if not is_version_line(line) and not _SIZE_OF_FRAME.fullmatch(line)]
 
 
 def only_times(part: Part) -> bool:

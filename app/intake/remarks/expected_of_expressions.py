@@ -11,7 +11,7 @@ from app.intake.claim.claims import Check, Role
 from app.intake.code.syntax import dotted_name, normalise, tree_of
 from app.intake.words.vocabulary import FLAGS, LITERAL, MODALS, SHOW, any_of, strip_quotes
 
-_SHOULD = rf" {{1,2}}(?:\w{{1,12}} )?{any_of(MODALS)} (?:\w{{1,12}} )?{any_of(SHOW)}"
+_SHOULD = rf" {{1,2}}(?:\w{{1,12}} )?(?P<should>{any_of(MODALS)}) (?:\w{{1,12}} )?{any_of(SHOW)}"
 _RIGHT = re.compile(rf"{_SHOULD} {{1,2}}(?P<expected>{LITERAL})", FLAGS)
 _SPACE = re.compile(r"[\s`\"']+")
 _MOST_SENTENCES = 200
@@ -28,9 +28,12 @@ def expected_of_expression(lines: Sequence[str], texts: Sequence[str], main: str
     for text in texts:
         for sentence in lines_in(text)[:_MOST_SENTENCES]:
             for match in _RIGHT.finditer(sentence[:_MOST_LINE]):
-                before = _SPACE.sub("", sentence[: match.start()])
+                # The word before `should` may end the expression: `x >> 1 should be -1`.
+                before = [_SPACE.sub("", sentence[: match.start(name)]) for name in (0, "should")]
                 ends = [
-                    at for at, code in enumerate(codes) if len(code) >= _LEAST_CODE and before.endswith(code)
+                    at
+                    for at, code in enumerate(codes)
+                    if len(code) >= _LEAST_CODE and any(each.endswith(code) for each in before)
                 ]
                 if ends:
                     # `a.max()` ends `b[a.max()]`, too.

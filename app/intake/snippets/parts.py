@@ -103,8 +103,11 @@ _PYTHON_LINE = re.compile(
     re.MULTILINE,
 )
 _MARK = re.compile(r" {0,3}>(?!>>) ?")
+_BOLD_HEADING = re.compile(r"(?P<mark>\*\*|__)(?P<words>[A-Z]\w{1,20}(?: [\w'&/-]{1,20}){0,4})(?P=mark):?")
 # A report of more blocks is a log, and the rest is not read.
 _MOST_BLOCKS = 4_000
+_PRINT_CALL = re.compile(r"print\(.{1,300}\)")
+_LEAST_PAIRS = 2
 # Code is tried with at most this many paragraphs left out at its end.
 _MOST_SHORTER = 30
 # Bare code is tried from at most this many places.
@@ -211,6 +214,9 @@ def _parts_as_written(blocks: Sequence[Block]) -> list[Part]:
         if block.kind == "heading":
             heading, before = block.text, ""
         elif block.kind == "prose":
+            # Some forms have bold lines as headings.
+            bold = _BOLD_HEADING.fullmatch(block.text.strip())
+            heading = bold["words"] if bold else heading
             parts.append(Part(PartKind.PROSE, block.text, heading, before))
             before = block.text
         else:
@@ -222,7 +228,7 @@ def _parts_as_written(blocks: Sequence[Block]) -> list[Part]:
     # Old forms end with code that prints the versions.
     if any(part.kind == PartKind.CODE and not about_versions_only(part.text) for part in parts):
         return _with_raise_lines_as_output(parts)
-    return _with_inline_code(parts) or _with_bare_code(parts)
+    return _with_inline_code(parts) or _with_printed_pairs(parts) or _with_bare_code(parts)
 
 
 def _with_raise_lines_as_output(parts: list[Part]) -> list[Part]:
@@ -247,6 +253,27 @@ def _with_inline_code(parts: list[Part]) -> list[Part]:
     code = Part(PartKind.CODE, "\n".join(statements), parts[start].heading, before)
     following = [replace(parts[end], before="")] if end < len(parts) else []
     return [*parts[:start], code, *following, *parts[end + 1 :]]
+
+
+def _with_printed_pairs(parts: list[Part]) -> list[Part]:
+    """The parts with a script of lines `print(…)`, each above what it prints; empty if there are none."""
+    for at, part in enumerate(parts):
+        if part.kind != PartKind.PROSE:
+            continue
+        lines = [line.strip() for line in part.text.split("\n") if line.strip()]
+        start = next((number for number, line in enumerate(lines) if _PRINT_CALL.fullmatch(line)), len(lines))
+        calls, outputs = lines[start::2], lines[start + 1 :: 2]
+        if (
+            len(calls) == len(outputs) >= _LEAST_PAIRS
+            and all(map(_PRINT_CALL.fullmatch, calls))
+            and all(map(is_printed_line, outputs))
+            and parses("\n".join(calls))
+        ):
+            above = Part(PartKind.PROSE, "\n".join(lines[:start]), part.heading, part.before)
+            code = Part(PartKind.CODE, "\n".join(calls), part.heading, above.text)
+            output = Part(PartKind.OUTPUT, "\n".join(outputs), part.heading)
+            return [*parts[:at], above, code, output, *parts[at + 1 :]]
+    return []
 
 
 def _with_sentence_code(parts: list[Part], texts: Sequence[str]) -> list[Part]:

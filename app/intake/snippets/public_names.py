@@ -15,6 +15,10 @@ from app.intake.words.distributions import DISTRIBUTIONS
 
 _STANDARD = "python"
 _FILE = Path(__file__).with_name("public_names.txt")
+# Their names are those of better known packages, too: `DataFrame`.
+_NAMED_BY_REPORTS = frozenset(
+    "mpmath polars pyarrow shapely cattrs pendulum more-itertools rich click pint uncertainties lmfit".split()
+)
 _TWO_WORDS = re.compile(r"[A-Z]+[a-z0-9]+[A-Z]\w*$|[a-z0-9]+_\w+$")
 
 
@@ -29,7 +33,7 @@ def import_of(name: str, packages: Collection[str]) -> str | None:
     own = [module for module in places if _package_of(module) in packages]
     modules = own or [module for module in places if _package_of(module) == _STANDARD]
     if not modules and _TWO_WORDS.match(name):
-        modules = list(places)
+        modules = [module for module in places if _package_of(module) not in _NAMED_BY_REPORTS]
     roots = {_package_of(module) for module in modules}
     return f"from {modules[0]} import {name}" if len(roots) == 1 else None
 

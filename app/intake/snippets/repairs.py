@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Collection
+from difflib import get_close_matches
 
 from app.intake.claim.subject import package_named
 from app.intake.code.names import bound_names, has_star_import, unbound_names, used_names
@@ -18,6 +20,7 @@ from app.intake.snippets.shell_names import shell_imports
 from app.intake.words.distributions import KNOWN_MODULES
 
 _MOST_NAMES = 40
+_ALIKE = 0.85
 # `humanize 4.9.0`, `Humanize: 4.9.0`, `lark==1.1`, `bitstring version v4.0`, `mpmath version: 1.2`.
 _WITH_VERSION = re.compile(
     r"(?<![\w.-])(?P<name>[A-Za-z][\w-]{1,30})(?:[ \t]{1,3}version)?(?:[ \t]{0,3}(?:==|:|=))?[ \t]{0,20}"
@@ -172,6 +175,30 @@ def missing_imports(
     return _with_line(text, tree, "; ".join(statements)), tuple(
         Repair(code="missing_import", detail=f"Added: {statement}", line=1) for statement in statements
     )
+
+
+def with_right_imports(text: str, tree: ast.Module) -> tuple[str, tuple[Repair, ...]]:
+    """Spell imports as the script spells their use: `import tabualate` above `tabulate.tabulate(…)`.
+
+    Only a module that the script never uses, beside a name that nothing binds, is taken for misspelt.
+    """
+    used, unbound = used_names(tree), [name for name in unbound_names(tree) if _is_only_module(name, tree)]
+    repairs: list[Repair] = []
+    for statement in tree.body:
+        if not isinstance(statement, ast.Import) or len(statement.names) != 1:
+            continue
+        name = statement.names[0].name
+        near = get_close_matches(name, unbound, n=1, cutoff=_ALIKE)
+        is_known = name in KNOWN_MODULES or name in sys.stdlib_module_names
+        if not near or is_known or name in used or statement.names[0].asname:
+            continue
+        lines = text.split("\n")
+        at = statement.lineno - 1
+        lines[at] = re.sub(rf"\bimport\s+{re.escape(name)}\b", f"import {near[0]}", lines[at], count=1)
+        text = "\n".join(lines)
+        detail = f"Spelt the import of {near[0]} as the script spells its use."
+        repairs.append(Repair(code="misspelt_import", detail=detail, line=statement.lineno))
+    return text, tuple(repairs)
 
 
 def _imports_of_public_names(

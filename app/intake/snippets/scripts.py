@@ -19,7 +19,7 @@ from app.intake.snippets.displayed_values import (
     with_displayed_last_value,
     with_displayed_values,
 )
-from app.intake.snippets.repairs import missing_imports
+from app.intake.snippets.repairs import missing_imports, with_right_imports
 from app.intake.snippets.rewrites import make_readable
 from app.intake.snippets.transcripts import without_magics
 from app.intake.snippets.visible_cards import VARIABLE, with_visible_cards
@@ -131,6 +131,9 @@ def make_script(
     # If the claim is a syntax error, the script may have no tree, and its needs are unknown.
     tree = parse(text) if rules.syntax else tree_of(text)
     if rules.imports and tree is not None:
+        text, spelt = with_right_imports(text, tree)
+        repairs += spelt
+        tree = (parse(text) if spelt else tree) or tree
         text, import_repairs = missing_imports(text, tree, rules.packages, rules.modules)
         repairs += import_repairs
         tree = parse(text) if import_repairs else tree

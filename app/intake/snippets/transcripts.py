@@ -305,7 +305,8 @@ def _ipython(lines: list[str]) -> Piece | None:
             code.append(line[match.end() :])
         elif out := _IPYTHON_OUT.match(line):
             output.append(line[out.end() :])
-        else:
+        elif code:
+            # Above the first prompt stands what IPython says of itself.
             output.append(line)
     return Piece(code="\n".join(code), output="\n".join(output).strip("\n"), transcript=True)
 

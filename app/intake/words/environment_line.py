@@ -61,7 +61,9 @@ _LISTED = re.compile(
 # The lines of a form, whatever the package: `cattrs version: 23.2.3`, `OS: Windows 10`.
 _OF_FORM = re.compile(
     r"(?:[a-z][\w.-]{0,40} (?:package )?version[*_` ]{0,4}[:=][*_` ]{0,4}v?\d[\w.+-]{0,40}(?: \(.{0,80}\))?"
-    r"|(?:operating system|os|platform)(?: (?:version|name|and name|version and name))?[*_` ]{0,4}:.{1,120})",
+    r"|(?:operating system|os|platform|architecture)(?: (?:version|name|and \w{1,12}|version and name))?"
+    r"[*_` ]{0,4}:.{1,120}"
+    r"|\w{0,20} ?versions? tested on[*_` ]{0,4}:.{0,120})",
     re.IGNORECASE,
 )
 _MOST_LINES = 400

@@ -21,7 +21,7 @@ _KEYWORD = re.compile(
     r"\b(?:device='[^']{0,40}'|dtype=[\w.]{1,40}|grad_fn=<[^<>]{0,80}>"
     r"|requires_grad=(?:True|False)|size=\([\d, ]{0,80}\))"
 )
-_CALL = re.compile(r"\b(?:tensor|array|(?:np|numpy)\.\w{1,20})(?=\()")
+_CALL = re.compile(r"\b(?:tensor|array|Array|DeviceArray|(?:np|numpy)\.\w{1,20})(?=\()")
 # Durations and times differ between runs without a meaning.
 _TIME = re.compile(
     r"\b\d+(?:\.\d+)?(?:[eE][+-]?\d+)?\s?(?:ns|us|µs|ms|s|secs?|seconds?|minutes?|it/s)\b"
