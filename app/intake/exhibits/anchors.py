@@ -45,10 +45,10 @@ _FAILURES = {
     CheckKind.OUT_OF_MEMORY,
     CheckKind.NO_ERROR,
 }
-# Names of two letters count, too, unless they are words.
+# Names of two letters count, too, unless they are words or the usual names of modules.
 _WORD = re.compile(
     r"[A-Za-z_]\w{2,}"
-    r"|(?<!\w)(?!(?i:a[mnst]|b[ey]|do|go|he|i[fnst]|m[ey]|no|o[fhknr]|so|to|u[ps]|we)\b)[a-z]\w(?!\w)"
+    r"|(?<!\w)(?!(?i:a[mnst]|b[ey]|do|go|he|i[fnst]|m[ey]|no|n[px]|o[fhknrs]|pd|re|so|sp|tf|to|u[ps]|we|xr)\b)[a-z]\w(?!\w)"
 )
 # The names of most scripts, and words that are names in some.
 _COMMON_TEXT = """

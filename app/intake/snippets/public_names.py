@@ -17,7 +17,10 @@ _STANDARD = "python"
 _FILE = Path(__file__).with_name("public_names.txt")
 # Their names are those of better known packages, too: `DataFrame`.
 _NAMED_BY_REPORTS = frozenset(
-    "mpmath polars pyarrow shapely cattrs pendulum more-itertools rich click pint uncertainties lmfit".split()
+    (
+        *("mpmath", "polars", "pyarrow", "shapely", "cattrs", "pendulum", "more-itertools", "rich", "click"),
+        *("pint", "uncertainties", "lmfit"),
+    )
 )
 _TWO_WORDS = re.compile(r"[A-Z]+[a-z0-9]+[A-Z]\w*$|[a-z0-9]+_\w+$")
 
