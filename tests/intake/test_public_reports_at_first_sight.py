@@ -79,10 +79,10 @@ def test_a_public_name_of_a_module_further_down_is_imported(used: str, added: st
 
 def test_a_misspelt_import_is_spelt_as_its_use() -> None:
     reading = report(
-        'import tabulater\nprint(tabulater)\ntabulate.tabulate([["1"]])', title="tabulate raises a ValueError"
+        'import tabulatr\nprint(tabulatr)\ntabulate.tabulate([["1"]])', title="tabulate raises a ValueError"
     )
     assert "misspelt_import" not in repairs_of(reading)
-    reading = report('import tabulater\ntabulate.tabulate([["1"]])', title="tabulate raises a ValueError")
+    reading = report('import tabulatr\ntabulate.tabulate([["1"]])', title="tabulate raises a ValueError")
     assert repairs_of(reading)[:1] == ["misspelt_import"]
     assert reading.scripts[0].script.startswith("import tabulate\n")
 
