@@ -90,7 +90,7 @@ def exception_claim(text: str) -> list[Check]:
     lines = _without_signs_of_test(lines_in(text))
     if any(line.startswith("^C") for line in lines) and "KeyboardInterrupt" in text:
         # What was raised after the interrupt came from it.
-        return [_interrupted(lines)]
+        return [_interruption(lines)]
     traceback = _traceback(lines)
     if traceback:
         return traceback
@@ -107,7 +107,7 @@ def _without_signs_of_test(lines: list[str]) -> list[str]:
     return [_SIGN_OF_TEST.sub("", line) for line in lines] if marked and all(marked) else lines
 
 
-def _interrupted(lines: Sequence[str]) -> Check:
+def _interruption(lines: Sequence[str]) -> Check:
     """The check of a script that somebody had to interrupt, with the function in which it was then."""
     text = next((line for line in lines if "KeyboardInterrupt" in line), "KeyboardInterrupt")
     frames = [match["name"] for line in lines if (match := _FRAME.match(line))]

@@ -125,15 +125,15 @@ def _is_of_other_code(above: str, main: str) -> bool:
 
 def without_other_code(lines: Sequence[str], main: str) -> list[str]:
     """The lines without those that name other code and end in `gives`, and without what these give."""
-    kept: list[str] = []
+    rest: list[str] = []
     above = ""
     for line in lines:
         ends = _ENDS_IN_VERB.search(line[-_MOST_LINE:]) is not None
         is_of_other = ends and _is_of_other_code(line[:_MOST_LINE], main)
         if not is_of_other and not (above and _ALONE.fullmatch(line[:_MOST_LINE])):
-            kept.append(line)
+            rest.append(line)
         above = line if is_of_other else ""
-    return kept
+    return rest
 
 
 def _names_expected_value(text: str) -> bool:
