@@ -89,7 +89,7 @@ def exception_claim(text: str) -> list[Check]:
     """The error that a text shows, as a traceback or as a line `SomeError: message`."""
     lines = _without_signs_of_test(lines_in(text))
     if any(line.startswith("^C") for line in lines) and "KeyboardInterrupt" in text:
-        # What was raised after the interrupt came from it.
+        # The interrupt caused what was raised after it.
         return [_interruption(lines)]
     traceback = _traceback(lines)
     if traceback:

@@ -42,7 +42,7 @@ def _name_times(claimed: Sequence[str], stdout: str) -> tuple[tuple[str, ...], s
     if max(len(text), len(stdout)) > _MOST_CHARACTERS:
         return tuple(claimed), stdout
     times, times_now = set(_TIME.findall(text)), set(_TIME.findall(stdout))
-    # The clock never shows the same fraction of a second twice. What is equal was computed from fixed values.
+    # The clock never shows a fraction of a second twice. Equal ones come from fixed values.
     days = {match["date"] for match in _STAMP.finditer(text) if match["time"] not in times_now}
     days_now = {match["date"] for match in _STAMP.finditer(stdout) if match["time"] not in times}
     days, days_now = days - days_now, days_now - days
