@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import insert, literal, select, update
+from sqlalchemy import insert, literal, select, text, update
 from stage import Stage
 
 from app.ids import new_id
@@ -120,3 +120,20 @@ def test_facets_that_go_together_are_looked_for_among_the_newest_and_a_single_on
     assert walks == []
     assert listed(stage, "cause:unseeded device:cuda", limit=5) == []
     assert walks == [12]
+
+
+def test_a_search_is_planned_for_its_values_however_often_one_of_its_form_was_made(
+    stage: Stage, ids: list[str]
+) -> None:
+    forms = ("cause:unseeded device:cpu", f'"{PHRASE}"', f"-{WORD}", "verdict:reproduced device:cpu old")
+    plans = text(
+        "SELECT statement, generic_plans FROM pg_prepared_statements"
+        " WHERE statement LIKE 'SELECT%report_search%'"
+    )
+    with stage.session() as session:
+        for _ in range(16):
+            for query in forms:
+                list_reports(session, query=query, limit=5)
+        prepared = session.execute(plans).all()
+    assert len(prepared) >= len(forms)
+    assert [row.statement for row in prepared if row.generic_plans] == []
