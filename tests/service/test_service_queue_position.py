@@ -167,3 +167,36 @@ def test_new_runs_that_wait_alike_behind_a_long_line_get_one_answer(
     assert places == [[3, 4], [3, 4], [3]]
     # The second one asks for nothing of its own; the third one has other cells.
     assert counts[1] < counts[2] <= counts[0]
+
+
+def test_one_reads_a_long_line_again_while_others_take_what_is_known(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.node("n")
+    monkeypatch.setattr(queue_position, "MOST_RUNS", 2)
+    monkeypatch.setattr(queue_position, "LONG_QUEUE_SECONDS", 3600.0)
+    runs = [submitted(stage, 1) for _ in range(5)]
+
+    def read(session: Session) -> int:
+        with statements(session) as found:
+            queue_position.waiting_attempts(session, runs[-1], nodes=["n"], each=1, late_settings=CURES)
+        return len(found)
+
+    def age(seconds: float) -> None:
+        engine = stage.factory.kw["bind"]
+        known = queue_position._LONG_QUEUES[engine]
+        queue_position._LONG_QUEUES[engine] = known._replace(read_at=known.read_at - seconds)
+
+    with stage.session() as first, stage.session() as second:
+        assert (read(first), read(second)) == (3, 1)
+        age(3600.0)
+        # The first one that asks is to read it; until it has, the second one does not wait for it.
+        assert queue_position.facts_beside_long_queue(first) is None
+        assert read(second) == 1
+        assert read(first) == 3
+        assert (read(first), read(second)) == (1, 1)
+        # A reader that has never read it leaves it to all others, after as long again.
+        age(3600.0)
+        assert queue_position.facts_beside_long_queue(first) is None
+        age(3600.0)
+        assert read(second) == 3

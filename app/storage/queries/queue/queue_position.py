@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple, TypeVar, cast
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from sqlalchemy import Select, Text, any_, bindparam, func, select, true
 from sqlalchemy.dialects.postgresql import ARRAY
@@ -26,6 +26,8 @@ MOST_JOBS = 40
 MOST_RECENT = 60
 # The beginning of a long queue is read again after so many seconds.
 LONG_QUEUE_SECONDS = 1.0
+# The session that reads it again, among its facts.
+_READER = "reader"
 FactT = TypeVar("FactT")
 
 
@@ -109,9 +111,21 @@ def _queue(session: Session, nodes: Sequence[str], *, each: int, late_settings: 
 
 
 def _long_queue(session: Session) -> _Queue | None:
-    """The beginning of the queue as it was a moment ago, if it is long."""
+    """The beginning of the queue as it was a moment ago, if it is long.
+
+    When it is to be read again, one session does that. The others that ask meanwhile get the older one: else
+    all submissions under way would read it at once, and all would be late.
+    """
     known = _LONG_QUEUES.get(session.get_bind())
-    return known if known is not None and time.monotonic() - known.read_at < LONG_QUEUE_SECONDS else None
+    if known is None:
+        return None
+    age = time.monotonic() - known.read_at
+    if age >= 2 * LONG_QUEUE_SECONDS:
+        return None
+    if age < LONG_QUEUE_SECONDS:
+        return known
+    reader = known.facts.setdefault(_READER, ref(session))()
+    return None if reader is session else known
 
 
 def facts_beside_long_queue(session: Session) -> dict[Any, Any] | None:
