@@ -9,6 +9,10 @@ takes says how noisy the machine is just then. `p95_ms` is over the rounds whose
 half of them; `ratio` is the median over all rounds of the ratio of both sides. Requests leave at their time
 whatever became of earlier ones (open loop), and are timed from then. Each reads another report, run or
 attempt, drawn at random. With --homes the data stays there and is used again.
+
+`entries` is how many entries of a list each side shows. The smaller side has 119 reports and two changes, so
+some of its lists are shorter than a page, and their ratio counts the drawing of further entries, too. Such
+lists are also asked for over REST with a limit that both sides fill (`SHORT`).
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ import asyncio
 import gc
 import os
 import random
+import re
 import signal
 import statistics
 import subprocess
@@ -115,6 +120,23 @@ QUERIES = {
         "verdict:reproduced device:cuda toolchain:torch>=2.11 changed:last-year -exception:KeyError logdet"
     ),
 }
+
+
+def asked_for(path: str, query: str) -> str:
+    """The address of a search."""
+    return f"{path}q={httpx2.QueryParams({'q': query})['q']}"
+
+
+# Lists that the smaller side can't fill, with as many entries as it has.
+SHORT = {
+    "GET changes, two": "/api/v1/changes?limit=2",
+    **{
+        f"GET search: {name}, seven": asked_for("/api/v1/reports?limit=7&", QUERIES[name])
+        for name in ("a phrase", "without a word", "exception", "cause", "attention")
+    },
+}
+# A row of a list begins with a link.
+ENTRY = re.compile(rb'<th scope="row"><a |<entry>|<li><a dir="auto" href="/reports/')
 IDS = {
     "report": (
         "SELECT id FROM report WHERE (SELECT count(*) FROM run WHERE report_id = report.id) = 1"
@@ -191,16 +213,24 @@ def await_ready(url: str, home: Path) -> None:
     sys.exit((home / "serve.log").read_text()[-3000:])
 
 
-async def _asked(client: httpx2.AsyncClient, address: str, due: float) -> tuple[float, int]:
+def entries(answer: httpx2.Response) -> int:
+    """The entries of a list; 0 for something else."""
+    if "json" in answer.headers.get("content-type", ""):
+        body = answer.json()
+        return len(body.get("items", [])) if isinstance(body, dict) else 0
+    return len(ENTRY.findall(answer.content))
+
+
+async def _asked(client: httpx2.AsyncClient, address: str, due: float) -> tuple[float, httpx2.Response]:
     await asyncio.sleep(max(0.0, due - time.perf_counter()))
     answer = await client.get(address)
     if answer.status_code not in {200, 204}:
         sys.exit(f"{address}: {answer.status_code} {answer.text[:500]}")
-    return time.perf_counter() - due, len(answer.content)
+    return time.perf_counter() - due, answer
 
 
-async def _round(address: Callable[[], str], count: int) -> list[tuple[float, int]]:
-    """Send requests, each at its time; the seconds and bytes of each."""
+async def _round(address: Callable[[], str], count: int) -> list[tuple[float, httpx2.Response]]:
+    """Send requests, each at its time; the seconds and answer of each."""
     headers = {"Last-Event-ID": "9"}
     # The service is timed, so no work of this process may delay the requests.
     gc.collect()
@@ -216,11 +246,12 @@ async def _round(address: Callable[[], str], count: int) -> list[tuple[float, in
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """One side in one round: the seconds of the requests, those of the small page, and the largest answer."""
+    """One side in one round: the seconds of the requests and of the small page, and the largest answers."""
 
     seconds: list[float]
     small_page: list[float]
     most_bytes: int
+    most_entries: int
 
     @property
     def noise(self) -> float:
@@ -239,7 +270,8 @@ def one_round(side: Side, page: str, count: int) -> Round:
     return Round(
         seconds=[taken for taken, _ in found[::2]],
         small_page=[taken for taken, _ in found[1::2]],
-        most_bytes=max(size for _, size in found[::2]),
+        most_bytes=max(len(answer.content) for _, answer in found[::2]),
+        most_entries=max(entries(answer) for _, answer in found[::2]),
     )
 
 
@@ -252,6 +284,7 @@ def figures(rounds: list[Round]) -> dict[str, float]:
         "p95_of_all_rounds_ms": p95([second for one in rounds for second in one.seconds]),
         "small_page_p50_ms": round(1000 * statistics.median(one.noise for one in quieter), 1),
         "kilobytes": round(max(one.most_bytes for one in rounds) / 1000, 1),
+        "entries": max(one.most_entries for one in rounds),
     }
 
 
@@ -295,10 +328,8 @@ def measure(homes: Path, sizes: dict[str, int], requests: int, only: str) -> dic
                 stamp(url)
             finally:
                 server.stop()
-    pages = PAGES | {
-        f"search: {name}": f"/reports?q={httpx2.QueryParams({'q': words})['q']}"
-        for name, words in QUERIES.items()
-    }
+    searches = {f"search: {name}": asked_for("/reports?", words) for name, words in QUERIES.items()}
+    pages = {**PAGES, **searches, **SHORT}
     results = {}
     load = os.getloadavg()[0]
     with serving(homes / "small") as small, serving(homes / "large") as large:
