@@ -117,6 +117,32 @@ def test_entropy_of_the_system_is_named_and_has_no_cure() -> None:
     assert (run.cause, run.defect) == ("system_entropy", "undecided")
 
 
+def test_without_a_claim_entropy_is_named_where_repeats_differ() -> None:
+    code = script("import uuid\nprint(uuid.uuid4())\n", unseeded=True)
+    assert judged(code, claim(), {"": DISTINCT}).cause == "system_entropy"
+    assert judged(code, claim(), {"": ["1.5\n"] * 3}).cause is None
+    assert judged(script("print(1)\n"), claim(), {"": DISTINCT}).cause is None
+
+
+@pytest.mark.parametrize(
+    ("plain", "filled", "cause"),
+    [
+        (["4.0\n", "nan\n", "7.0\n"], ["nan\n"] * 3, "uninitialised_memory"),
+        (["4.0\n"] * 3, ["nan\n"], "uninitialised_memory"),
+        # NaN that come with or without the filling are no sign of it.
+        (["4.0\n", "nan\n", "7.0\n"], ["nan\n", "nan 2.0\n", "nan\n"], None),
+        (["4.0\n", "nan\n", "7.0\n"], ["nan\n"], None),
+        (["nan\n"] * 3, ["nan\n"] * 3, None),
+        (["4.0\n", "nan\n", "7.0\n"], ["nan\n", "5.0\n", "nan\n"], None),
+    ],
+)
+def test_memory_that_nobody_wrote_may_hold_nan_by_chance(
+    plain: list[str], filled: list[str], cause: str | None
+) -> None:
+    code = script("import torch\nprint(torch.empty(3).sum().item())\n")
+    assert judged(code, claim(), {"": plain, "fill=nan": filled}).cause == cause
+
+
 def test_a_cell_that_fixes_a_source_is_no_evidence_about_the_claim() -> None:
     told = claim(check(CheckKind.EXCEPTION, "AssertionError: lost", exception_type="AssertionError"))
     lost = result(raised=("AssertionError", "lost"))

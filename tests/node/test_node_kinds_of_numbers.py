@@ -69,6 +69,19 @@ WIDE = {
     "more of float64": (
         F + "print(f(torch.float32), f(torch.float64), f(torch.float64) + 1)\n", "undecided"),
 }  # fmt: skip
+SUM = "x = torch.tensor(0.1) + torch.tensor([0.2, 0.3])\n"
+MASKS = {
+    # 0.1 + 0.2 is above 0.3 in float32, and below it in float64.
+    "chosen by a mask": (SUM + "print(torch.where(x > 0.3, x.exp(), -x))\n", "rounding_before_a_decision"),
+    "filled by a mask": (SUM + "print(x.masked_fill(x > 0.3, 7.0) / 3)\n", "rounding_before_a_decision"),
+    "infinite by a mask": (
+        SUM + "print(x.masked_fill(x > 0.3, -torch.inf).exp() / 3 + x)\n", "rounding_before_a_decision"),
+    "multiplied by a mask": (SUM + "print(x * (x > 0.3))\n", "rounding_before_a_decision"),
+    "filled in place": (SUM + "m = x > 0.3\nx.masked_fill_(m, 7.0)\nprint(x / 3)\n", "rounding"),
+    # Both pieces meet there.
+    "at a joint": (SUM + "print(torch.where(x > 0.3, x, 0.6 - x))\n", "rounding"),
+    "the same mask": (SUM + "print(torch.where(x > 0.2, x.exp(), -x))\n", "rounding"),
+}  # fmt: skip
 HALF_GONE = "x, h = torch.tensor(2.3), 3e-5\nprint(((x + h).exp() - (x - h).exp()) / (2 * h))\n"
 MASK = (
     "s = torch.randn(4, 4) + torch.full((4, 4), torch.finfo(torch.float32).min).triu(1)\n"
@@ -81,7 +94,10 @@ SCRIPTS = {
         name: REGISTERED.format(name[6:], function) + f"print({call})\n"
         for name, (function, call) in BEYOND.items()
     },
-    **{name: HEAD + text for name, (text, *_) in (*CHOSEN.items(), *SIGNED.items(), *WIDE.items())},
+    **{
+        name: HEAD + text
+        for name, (text, *_) in (*CHOSEN.items(), *SIGNED.items(), *WIDE.items(), *MASKS.items())
+    },
     "half gone": HEAD + HALF_GONE,
     "mask": HEAD + MASK,
     "compiled": HEAD + COMPILED,
@@ -132,6 +148,12 @@ def test_only_a_distance_of_two_tensors_compares_them(explain: Explain, name: st
 @pytest.mark.parametrize("name", WIDE)
 def test_float64_is_checked_by_the_narrower_type_beside_it(explain: Explain, name: str) -> None:
     assert explain(name).defect == WIDE[name][1]
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("name", MASKS)
+def test_a_mask_that_rounding_decides_counts_if_numbers_follow_it(explain: Explain, name: str) -> None:
+    assert explain(name).cause == MASKS[name][1]
 
 
 @pytest.mark.sandbox

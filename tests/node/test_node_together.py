@@ -40,6 +40,7 @@ stand_ins = load("../check/stand_ins")
 kinds = load("step_kinds", shadow=shadow, stand_ins=stand_ins)
 whole = load("whole_numbers", shadow=shadow)
 parts = {"together": together, "step_kinds": kinds, "whole_numbers": whole, "choices": load("choices")}
+parts["masks"] = load("masks", shadow=shadow)
 steps = load("shadow_steps", shadow=shadow, **parts)
 
 def tensor_of(value):

@@ -29,6 +29,8 @@ MOST_ELEMENTS, MOST_BYTES = 1 << 20, 256 << 20
 CHECK_SECONDS = 40.0
 ANSWER_BYTES = 64 << 10
 MOST_OWN = 20
+# Parts of the shadow that need nothing else.
+PARTS = ("together", "whole_numbers", "choices", "masks")
 # Whether there is a card. Asking torch would start its driver, and then a child could not use it.
 CARDS = any(map(os.path.exists, ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")))
 PLAIN = {torch.Tensor, torch.nn.Parameter}
@@ -310,7 +312,7 @@ def start(printed=None):
         trace.shown = load("shown_values", shadow=shadow).ShownValues(table)
         trace.shown.watch_reading(lambda: trace.seen)
         trace.own = load("own_kernels").OwnKernels()
-        parts = {name: load(name, shadow=shadow) for name in ("together", "whole_numbers", "choices")}
+        parts = {name: load(name, shadow=shadow) for name in PARTS}
         kinds = parts["step_kinds"] = load("step_kinds", shadow=shadow, stand_ins=trace.stand_ins)
         steps = load("shadow_steps", shadow=shadow, **parts)
         trace.unwritten = load("unwritten", shadow=shadow).Unwritten(table.unwritten)

@@ -9,7 +9,7 @@ from app.intake.claim.claims import Check, CheckKind, Claim, Role
 from app.intake.code.randomness import ENTROPY, is_documented_as_nondeterministic, sources_of
 from app.intake.code.uninitialised_memory import uses_uninitialised_memory
 from app.intake.reading import Script
-from app.judging.cause.cures import cure_of, tests_of
+from app.judging.cause.cures import cure_of, tests_of, varies
 from app.judging.cause.defect import NOT_ANALYSED, defect_of, missing_for, order_of
 from app.judging.cause.explanations import (
     all_finite,
@@ -180,14 +180,19 @@ def _tests_missing(claim: Claim, cells: Sequence[JudgedCell]) -> Iterator[str]:
 
 
 def _reads_uninitialised_memory(cell: JudgedCell, cells: Sequence[JudgedCell]) -> bool:
-    """Whether NaN appear in the output only if uninitialised memory is filled with NaN."""
+    """Whether NaN appear in the output only if uninitialised memory is filled with NaN.
+
+    What was there before may be NaN, too: then the repeats differ, and agree once it is filled.
+    """
     filled = _twin(cell, cells, fill="nan")
     if filled is None or "fill" in cell.target.settings:
         return False
     plain, with_fill = (
         [has_nan(seen.stdout) for seen in _completed_observations(each)] for each in (cell, filled)
     )
-    return bool(plain and with_fill) and not any(plain) and all(with_fill)
+    if not plain or not with_fill or not all(with_fill):
+        return False
+    return not any(plain) or (not all(plain) and len(with_fill) > 1 and not varies(filled.results))
 
 
 def _twin(cell: JudgedCell, cells: Sequence[JudgedCell], **settings: str) -> JudgedCell | None:
@@ -346,5 +351,5 @@ def _findings_of_repeats(
         # If the script reads uninitialised memory, that may be the cause, not the missing seed.
         if script.unseeded and not uses_uninitialised_memory(script.script):
             yield _finding("unseeded", cured=False)
-    elif cell.verdict in DEVIATIONS and ENTROPY in sources_of(script.script):
+    elif (cell.verdict in DEVIATIONS or varies(cell.results)) and ENTROPY in sources_of(script.script):
         yield _finding("system_entropy")

@@ -7,9 +7,8 @@ type beside them, the narrower kernels have checked those of float64.
 from __future__ import annotations
 
 import re
-from collections import Counter
 
-from worker.contract.trace import ShownValue, Trace
+from worker.contract.trace import Trace
 
 DOUBLE = {"torch.float64", "torch.complex128"}
 # One rounding at most, or sums: nothing in them depends on the type.
@@ -38,14 +37,9 @@ def is_checked_by_narrower_types(trace: Trace) -> bool:
         wide |= {match[1]} if _WIDE.search(match[2]) else set()
         narrow |= {match[1]} if _NARROW.search(match[2]) and not _WIDE.search(match[2]) else set()
     values = [value for value in trace.shadow.values if value.name.endswith("]")]
-    counts = {is_wide: _by_shape(values, is_wide=is_wide) for is_wide in (True, False)}
+    wider = sum(value.dtype in DOUBLE for value in values)
     both = any(
         compared.gap and all(side.dtype in DOUBLE for side in compared.sides)
         for compared in trace.shadow.compared
     )
-    return bool(counts[False]) and counts[True] <= counts[False] and not both and wide <= narrow | _BASIC
-
-
-def _by_shape(values: list[ShownValue], *, is_wide: bool) -> Counter[tuple[int, ...]]:
-    """How many values of each shape are shown in float64, or in a narrower type."""
-    return Counter(tuple(value.shape) for value in values if (value.dtype in DOUBLE) is is_wide)
+    return bool(values) and 2 * wider <= len(values) and not both and wide <= narrow | _BASIC

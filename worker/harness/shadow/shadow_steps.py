@@ -32,6 +32,7 @@ class Follower:
         self.table, self.display, self.may_use_tf32 = table, display, may_use_tf32
         # The last comparison of two tensors. `isclose` goes on with a decision that is not the script's.
         self.compared_at = -CLOSENESS_STEPS
+        self.masks = globals()["masks"].Masks()
         # The last operation, if it took the difference of two tensors of one shape: both, the result, and
         # whether it has taken the size of that.
         self.difference = None
@@ -146,8 +147,9 @@ class Follower:
         if not fresh and not any(map(is_number, step.written)):
             return
         results = self._results(step, outputs, [at for at, _ in fresh])
+        self.masks.look(step, results, lambda: self._evaluate(step, shadow.REFERENCE))
         if not step.finite:
-            check_finite(step, [result[shadow.REFERENCE] for result in results], outputs)
+            together.check_finite(step, [result[shadow.REFERENCE] for result in results], outputs)
         self._take_own(step, outputs, [(at, results[at]) for at, _ in fresh if at < len(results)])
         if step.kind.base in kinds.JUMPS and outputs:
             self._note_jump(step, [result[shadow.REFERENCE] for result in results], outputs)
@@ -179,7 +181,7 @@ class Follower:
         step.terms = terms
         writes_integers = any(id(each) not in step.views for each in step.written)
         results = together.evaluate(step, writes_integers)
-        step.finite = results is not None and are_finite(results)
+        step.finite = results is not None and together.are_finite(results)
         if results is not None:
             if not is_exact:
                 self._round_together(step, outputs, [(at, results[at]) for at in fresh], terms)
@@ -311,6 +313,8 @@ class Follower:
             int((mine != theirs).sum()) for mine, theirs in zip(exact, outputs) if mine.shape == theirs.shape
         )
         self._add_decision(step, differing, single=outputs[0].numel() == 1)
+        if differing and outputs[0].dtype is torch.bool and self.table.decisions[-1]["number"] == step.number:
+            self.masks.note(outputs[0], exact[0], self.table.decisions[-1])
 
     def _note_jump(self, step, exact, outputs):
         """Note a step of the result that float64 takes elsewhere."""
@@ -368,27 +372,6 @@ def coarser(step, dtype):
     inputs = shadow.REAL.get(step.dtype, step.dtype)
     is_wider = step.kind.only_writes and torch.finfo(inputs).eps > torch.finfo(dtype).eps
     return inputs if is_wider else dtype
-
-
-def are_finite(results):
-    """Whether all results are finite, for certain. One sum shows it."""
-    return len(results) == 1 and results[0].is_floating_point() and math.isfinite(float(results[0].sum()))
-
-
-def check_finite(step, exact, outputs):
-    """Raise ValueError if float64 gives NaN for a number of the script: its kernel is no reference here."""
-    if exact and not step.written and exact[0].is_floating_point() and len(exact) == 1:
-        # One sum shows that there is no NaN.
-        if not math.isnan(float(exact[0].sum())):
-            return
-    pairs = list(zip(exact, outputs))
-    pairs += [
-        (step.views[id(each)][shadow.REFERENCE], each) for each in step.written if id(each) in step.views
-    ]
-    for mine, theirs in pairs:
-        if is_number(theirs) and mine.shape == theirs.shape:
-            if bool((torch.isnan(mine) & torch.isfinite(theirs)).any()):
-                raise ValueError("no number")
 
 
 def shadow_of(step, tensor, copy):

@@ -4,6 +4,8 @@ That is for operations that work element by element, products of matrices, and s
 The shadows of a tensor are the rows of one tensor, so one call gives what five calls would.
 """
 
+import math
+
 import torch
 
 shadow = globals()["shadow"]
@@ -256,3 +258,24 @@ def is_close(mine, theirs, terms):
         return True
     nothing = limits.tiny * (limits.eps if is_half else 1)
     return float((theirs.double() - mine).abs_().sub_(sizes, alpha=units * limits.eps).max()) <= nothing
+
+
+def are_finite(results):
+    """Whether all results are finite, for certain. One sum shows it."""
+    return len(results) == 1 and results[0].is_floating_point() and math.isfinite(float(results[0].sum()))
+
+
+def check_finite(step, exact, outputs):
+    """Raise ValueError if float64 gives NaN for a number of the script: its kernel is no reference here."""
+    if exact and not step.written and exact[0].is_floating_point() and len(exact) == 1:
+        # One sum shows that there is no NaN.
+        if not math.isnan(float(exact[0].sum())):
+            return
+    pairs = list(zip(exact, outputs))
+    pairs += [
+        (step.views[id(each)][shadow.REFERENCE], each) for each in step.written if id(each) in step.views
+    ]
+    for mine, theirs in pairs:
+        if shadow.is_number(theirs) and mine.shape == theirs.shape:
+            if bool((torch.isnan(mine) & torch.isfinite(theirs)).any()):
+                raise ValueError("no number")
