@@ -182,7 +182,7 @@ def _tests_missing(claim: Claim, cells: Sequence[JudgedCell]) -> Iterator[str]:
 def _reads_uninitialised_memory(cell: JudgedCell, cells: Sequence[JudgedCell]) -> bool:
     """Whether NaN appear in the output only if uninitialised memory is filled with NaN.
 
-    What was there before may be NaN, too: then the repeats differ, and agree once it is filled.
+    The memory may hold NaN before, too: then the repeats differ, and agree once it is filled.
     """
     filled = _twin(cell, cells, fill="nan")
     if filled is None or "fill" in cell.target.settings:

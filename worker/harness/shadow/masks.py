@@ -37,7 +37,7 @@ class Masks:
         `evaluate` gives the result of float64, by the arguments that `step` has.
         """
         if not self.flips or step.kind.base not in CHOOSE or len(results) != 1 or step.written:
-            # What writes to its argument would write to the shadow.
+            # An operation in place would write to the shadow.
             return
         flips = [self.flip_of(each) for each in shadow.tensors_of([step.args])]
         flip = next((each for each in flips if each is not None), None)
