@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import escape
 
-from app.judging.judgement import ComparisonResult, Verdict
+from app.intake.claim.claims import Role
+from app.judging.judgement import CheckResult, ComparisonResult, Verdict
 from app.judging.report.attention import Attention
 from app.visible_text import visible
-from app.web.text.badges import badge, day, listed_tone, moment
+from app.web.text.badges import badge, check_badge, day, listed_tone, moment
 from app.web.text.labels import look
 from app.web.text.short_texts import with_code
 from app.web.text.text_budget import weight
@@ -32,6 +33,17 @@ def test_a_plain_badge_has_no_title_and_a_tone_replaces_that_of_the_word() -> No
     )
     assert badge(Verdict.FLAKY, plain=True, tone="cant").startswith('<span class="cell cant">')
     assert " title=" in badge(Verdict.FLAKY)
+
+
+def test_an_expected_result_that_is_seen_is_good_news() -> None:
+    assert 'class="cell seen"' in check_badge(CheckResult.MET, Role.BUG)
+    good = check_badge(CheckResult.MET, Role.EXPECTED)
+    assert 'class="cell gone"' in good
+    assert "as expected" in good
+    # That it did not happen is good news about a bug only.
+    assert 'class="cell gone"' in check_badge(CheckResult.ABSENT, Role.BUG)
+    assert 'class="cell part"' in check_badge(CheckResult.ABSENT, Role.EXPECTED)
+    assert check_badge(CheckResult.OTHER, Role.EXPECTED) == badge(CheckResult.OTHER)
 
 
 @pytest.mark.parametrize(

@@ -203,3 +203,22 @@ def test_whatever_strangers_write_it_can_be_read(
             assert page.evaluate("document.documentElement.scrollWidth") <= width, name
             assert page.evaluate(FAINT) == [], name
             assert page.locator("img, iframe, object, main script").count() == 0, name
+
+
+def test_facts_stand_beside_their_names_and_the_footer_below_the_text(web: Web, browser: Browser) -> None:
+    web.stage.node("n")
+    run = web.stage.submit().document.id
+    finish(web.stage)
+    tops = """() => { const name = [...document.querySelectorAll(".facts dt")]
+      .find((one) => one.textContent === "stored before the run");
+      const [a, b] = [name, name.nextElementSibling.querySelector("summary")];
+      return Math.abs(a.getBoundingClientRect().bottom - b.getBoundingClientRect().bottom); }"""
+    lefts = """() => { const [a, b] = ["h1", "footer"].map((name) => document.querySelector(name));
+      const left = (one) => one.getBoundingClientRect().left + parseFloat(getComputedStyle(one).paddingLeft);
+      return left(b) - left(a); }"""
+    with opened(browser, web.url) as page:
+        for width in (1180, 360):
+            page.set_viewport_size({"width": width, "height": 800})
+            page.goto(f"/runs/{run}")
+            assert page.evaluate(tops) <= 8
+            assert page.evaluate(lefts) == 0

@@ -134,4 +134,7 @@ def test_a_claim_whose_two_values_are_both_printed_says_so(web: Web) -> None:
         for attempt in web.stage.dispatch():
             seen = Observation(exit_status=0, stdout=stdout)
             web.stage.say(result(attempt, node="n", outcome=Outcome.COMPLETED, observation=seen))
-        assert (words in Page(web.client.get(f"/reports/{report}").text).text) is both
+        page = web.client.get(f"/reports/{report}").text
+        assert (words in Page(page).text) is both
+        # The expected value is seen: that is no red mark.
+        assert ("</span> as expected</span>" in page) is both

@@ -47,6 +47,11 @@ def test_whether_it_was_tried_as_reported() -> None:
         as_reported(recorded("values", report=named, **unnamed), [])
         == "not known: the report does not name torch, operating system"
     )
+    of_numpy = {"x": {"package.numpy": "2.4.0", "os.name": "Linux"}}
+    assert (
+        as_reported(recorded("values", report=named, environments=of_numpy, **unnamed), [])
+        == "not known: the report does not name operating system"
+    )
     device = {**unnamed, "scope_differs": ["torch.version", "device"]}
     assert as_reported(recorded("values", report=named, **device), []) == "no, different: GPU"
 

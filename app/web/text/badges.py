@@ -8,9 +8,10 @@ from functools import lru_cache
 
 from markupsafe import Markup
 
-from app.judging.judgement import Verdict
+from app.intake.claim.claims import Role
+from app.judging.judgement import CheckResult, Verdict
 from app.judging.report.attention import Attention
-from app.web.text.labels import look
+from app.web.text.labels import EXPECTED_CHECKS, look
 
 _BADGE = Markup('<span class="cell {tone}"{title}><span aria-hidden="true">{sign}</span> {name}</span>')
 _TITLE = Markup(' title="{}"')
@@ -31,6 +32,14 @@ def _badge(_kind: str, word: StrEnum | str | None, plain: bool, tone: str) -> Ma
     seen = look(word)
     title = "" if plain else _TITLE.format(seen.sentence)
     return _BADGE.format(tone=tone or seen.tone, title=title, sign=seen.sign, name=seen.name)
+
+
+def check_badge(result: CheckResult, role: str) -> Markup:
+    """The badge of a check. An expected result that is seen is good news."""
+    mark = EXPECTED_CHECKS.get(result) if role == Role.EXPECTED else None
+    if not mark:
+        return badge(result)
+    return _BADGE.format(tone=mark.tone, title=_TITLE.format(mark.sentence), sign=mark.sign, name=mark.name)
 
 
 def listed_tone(attention: Attention | None, verdict: Verdict | None, *, is_closed: bool) -> str:

@@ -69,6 +69,13 @@ CHECKS: dict[CheckResult, Look] = {
     CheckResult.OTHER: Look("something else", "Something else was seen instead.", "◑", "part"),
     CheckResult.UNREACHED: Look("not reached", "No attempt reached this point.", "–", "cant"),
 }
+# The same for a result that the report expects instead of the bug.
+EXPECTED_CHECKS: dict[CheckResult, Look] = {
+    CheckResult.MET: Look("as expected", "The result that the report expects was seen.", "✓", "gone"),
+    CheckResult.ABSENT: Look(
+        "not seen", "The script passed this point without the result that the report expects.", "○", "part"
+    ),
+}
 COMPARISONS: dict[ComparisonResult, Look] = {
     ComparisonResult.IDENTICAL: Look("identical", "The same, byte for byte.", "=", "gone"),
     ComparisonResult.EQUIVALENT: Look(

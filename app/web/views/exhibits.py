@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.errors import InputError
-from app.intake.exhibit import Stance
+from app.intake.exhibit import ExhibitKind, Stance
 from app.intake.text.thread import thread_of
 from app.runs.run_object.claim_part import ExhibitPart
 from app.web.text import text_budget
@@ -30,6 +30,20 @@ STANCES: Mapping[Stance, StanceLook] = {
     Stance.EXPECTED: StanceLook("what should happen", "gone"),
     Stance.ELSEWHERE: StanceLook("another place", "cant"),
     Stance.UNCLEAR: StanceLook("unclear", "part"),
+}
+# Plain words for the kinds: a reporter need not know what a REPL is.
+KINDS: Mapping[ExhibitKind, str] = {
+    ExhibitKind.TRACEBACK: "traceback",
+    ExhibitKind.ERROR_LINE: "error message",
+    ExhibitKind.CRASH: "crash",
+    ExhibitKind.OUTPUT: "printed output",
+    ExhibitKind.COMMENTED_VALUE: "value in a comment",
+    ExhibitKind.REPL_VALUE: "value that Python shows",
+    ExhibitKind.INLINE_VALUE: "value in a sentence",
+    ExhibitKind.NUMBER: "number in a sentence",
+    ExhibitKind.WARNING: "warning",
+    ExhibitKind.RELATION: "sentence that compares",
+    ExhibitKind.EXIT_STATUS: "exit status",
 }
 # The stances that a click gives.
 OFFERED = (Stance.ACTUAL, Stance.EXPECTED, Stance.ELSEWHERE)

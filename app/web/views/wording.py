@@ -60,6 +60,10 @@ def as_reported(run: RunDocument, differing: Sequence[str]) -> str:
     fields = run.scope_differs or list(differing)
     # If the report does not name its version or its system, nobody knows whether ours is another one.
     unnamed = [name for name in fields if name in _NAMED_BY_REPORTS and name not in run.report.environment]
+    # A report about numpy need not name torch.
+    if run.environments and not any("torch.version" in one for one in run.environments.values()):
+        unnamed = [name for name in unnamed if name != "torch.version"]
+        fields = [name for name in fields if name != "torch.version"]
     names, unknown = (
         ", ".join("GPU" if name == "device" else field_words(name) for name in some[:4])
         for some in ([name for name in fields if name not in unnamed], unnamed)
