@@ -6,6 +6,7 @@ An absolute duration is no claim.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from app.intake.claim.claims import Check, CheckKind, Over, Where
 from app.intake.claim.two_sides import dtype_named
@@ -48,6 +49,18 @@ _VERSION = re.compile(
     r"|fold))",
     FLAGS,
 )
+# `with dim time: 27.3`, `list of int 14 ms`.
+_LABELLED = re.compile(
+    r"(?P<label>[^\d\W][^\n]{1,60}?)[ \t:=]{1,20}(?P<number>\d{1,12}(?:\.\d{1,20})?(?:e[-+]?\d{1,3})?)"
+    r" ?(?P<unit>ns|us|µs|ms|s|secs?|seconds?)?\.?",
+    re.IGNORECASE,
+)
+_ABOUT_TIME = re.compile(r"time|elapsed|took|takes|duration|seconds|\bsecs?\b", FLAGS)
+_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
+_MOST_LABELLED = 120
+_MOST_TEXT = 400
+# Nobody complains of less.
+_LEAST_FACTOR = 2.0
 _LIBRARIES = {"numpy", "scipy", "jax", "tensorflow", "cupy", "pandas", "numba"}
 # `takes 150 rounds`, `took far longer`.
 TAKES = re.compile(
@@ -55,6 +68,41 @@ TAKES = re.compile(
     r"|\d[\d.]* ?(?:rounds?|iterations?|steps?|tries|runs?|m?s|seconds?|minutes?))\b",
     FLAGS,
 )
+
+
+def labelled_times(lines: Sequence[str]) -> list[tuple[str, float]]:
+    """The label and the seconds of each line; empty unless all lines are `label: time`, each label once.
+
+    Without a unit, the labels have to say that it is a time.
+    """
+    rows: list[tuple[str, float]] = []
+    for line in lines:
+        match = _LABELLED.fullmatch(line.strip()[:_MOST_LABELLED])
+        if match is None or not (match["unit"] or _ABOUT_TIME.search(match["label"])):
+            return []
+        rows.append(
+            (match["label"].strip(), float(match["number"]) * _UNITS[(match["unit"] or "s")[:2].rstrip("e")])
+        )
+    labels = [label for label, _ in rows]
+    is_clear = all(one not in other for one in labels for other in labels if one is not other)
+    return rows if len(rows) > 1 and len(set(labels)) == len(labels) and is_clear else []
+
+
+def slower_label(lines: Sequence[str]) -> list[Check]:
+    """The check that the slowest of labelled times is as far behind the fastest one as they say."""
+    rows = [row for row in labelled_times(lines) if row[1] > 0]
+    if len(rows) < 2:
+        return []
+    (fast, least), (slow, most) = min(rows, key=_time_of), max(rows, key=_time_of)
+    factor = round(most / least, 2)
+    if factor < _LEAST_FACTOR:
+        return []
+    text = "\n".join(lines)[:_MOST_TEXT]
+    return [Check(text=text, kind=CheckKind.SLOWER, sides=(slow, fast), factor=factor)]
+
+
+def _time_of(row: tuple[str, float]) -> float:
+    return row[1]
 
 
 def slowness(sentence: str) -> list[Check]:

@@ -16,6 +16,7 @@ from app.intake.claim.claim_text import (
 from app.intake.claim.claims import MOST_READINGS, Check, CheckKind, Claim, Role, Where
 from app.intake.claim.comments import comment_claim, commented_outputs
 from app.intake.claim.right_bounds import out_of_bounds
+from app.intake.claim.slowness import slower_label
 from app.intake.claim.stated_place import newest_place, place_of_bug, with_place
 from app.intake.claim.subject import about, subject_of
 from app.intake.exhibits.assertions import asserted_checks, failing_assertion
@@ -190,6 +191,7 @@ def _readings(
         alone[0],
         lambda _: statements([*texts, joined]),
         lambda _: statements([*texts, joined], PRINTED_KINDS),
+        lambda outputs: next(filter(None, (slower_label(lines_of(part)) for part in outputs)), []),
         *(partial(_output_checks, main=main, block=block) for block in range(_MOST_BLOCKS)),
         lambda _: _under_condition(outputs, conditions),
         *alone[1:],

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from app.intake.claim.claim_text import exception_claim, sides_checks
+from app.intake.claim.slowness import labelled_times
 from app.intake.claim.stated_place import version_named
 from app.intake.code.names import bound_names
 from app.intake.code.printed_texts import is_print_of, printed_texts
@@ -109,6 +110,7 @@ _MOST_LINE = 2_000
 _TRACEBACK = "Traceback (most recent call last)"
 _MOST_CAPTION = 200
 _MOST_WORDS_OF_HEADING = 6
+_MOST_LINES_OF_FORM = 200
 # So few words between code and a block say that it is the output of the code.
 _MOST_WORDS_BELOW_CODE = 40
 # pandas prints it below a frame, or not, by the size of the frame and its own version.
@@ -225,9 +227,11 @@ def _with_introduction(part: Part, before: str) -> Part:
 def _output_in_prose(part: Part, texts: Sequence[str]) -> list[Part]:
     text = without_common_sign(part.text)
     lines = [line for line in text.split("\n") if not _MENTIONS.match(line)]
-    without_versions = [line for line in lines if not is_version_line(line)]
-    lines = without_versions if any(line.strip() for line in without_versions) else []
+    if len(lines) <= _MOST_LINES_OF_FORM:
+        lines = [line for line in lines if not is_version_line(line)]
     text = "\n".join(lines)
+    if not text.strip():
+        return []
     if "Traceback (most recent call last)" in text:
         return [Part(PartKind.OUTPUT, text, part.heading)]
     if _is_quoted_output(part, lines, texts):
@@ -343,7 +347,8 @@ def lines_of(part: Part) -> list[str]:
 
 def only_times(part: Part) -> bool:
     """True if the output holds nothing but durations. The prose then states the claim."""
-    return all(is_timing(line) for line in lines_of(part))
+    lines = lines_of(part)
+    return all(map(is_timing, lines)) or bool(labelled_times(lines))
 
 
 def without_words_above(lines: list[str], main: str) -> list[str]:

@@ -16,6 +16,8 @@ CLEARLY = 1.1
 # The share of the claimed slow-down that must be seen, since machines differ. Half of "3 times slower" is 2
 # times.
 ENOUGH_OF_THE_EXCESS = 0.5
+# So small a share of the claimed slow-down is nothing of it, if it makes less than twice the time.
+NOTHING_OF_THE_EXCESS = 0.05
 # If the largest ratio is more than this many times the smallest, the size of the slow-down is not known.
 MOST_SPREAD = 4.0
 
@@ -43,7 +45,7 @@ def is_slower(ratio: float, factor: float | None) -> CheckResult:
     """The result for one ratio: MET if large enough, OTHER if clearly above 1 but too small, else ABSENT."""
     if ratio >= _required_ratio(factor):
         return CheckResult.MET
-    return CheckResult.OTHER if ratio >= CLEARLY else CheckResult.ABSENT
+    return CheckResult.OTHER if ratio >= _lowest_rest(factor) else CheckResult.ABSENT
 
 
 def judge_ratios(ratios: Ratios, factor: float | None) -> CheckResult | None:
@@ -51,13 +53,19 @@ def judge_ratios(ratios: Ratios, factor: float | None) -> CheckResult | None:
     low, middle, high = min(ratios.values), median(ratios.values), max(ratios.values)
     if low >= _required_ratio(factor):
         return CheckResult.MET
-    if high < CLEARLY and middle <= 1:
+    rest = _lowest_rest(factor)
+    if high < rest and (middle <= 1 or rest > CLEARLY):
         return CheckResult.ABSENT
     return (
         CheckResult.OTHER
-        if low >= CLEARLY and high < _required_ratio(factor) and high <= MOST_SPREAD * low
+        if low >= rest and high < _required_ratio(factor) and high <= MOST_SPREAD * low
         else None
     )
+
+
+def _lowest_rest(factor: float | None) -> float:
+    """The lowest ratio that is still something of the claimed slow-down: chance, or little of a large one."""
+    return CLEARLY if factor is None else max(CLEARLY, min(2.0, 1 + (factor - 1) * NOTHING_OF_THE_EXCESS))
 
 
 def _required_ratio(factor: float | None) -> float:
