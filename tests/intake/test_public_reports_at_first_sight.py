@@ -212,3 +212,24 @@ def test_prints_without_a_fence_above_what_they_print() -> None:
     reading = read(f"# Fraction gives wrong results\n\n{text}")
     assert reading.scripts[0].script.startswith("from fractions import Fraction; print(Fraction(2.5))\n")
     assert lines_of(reading) == ["2/1", "1/3"]
+
+
+def test_labelled_times_are_a_claim_of_slowness() -> None:
+    below = "It is not quick:\n```\nwith an axis time: 27.38\nwithout axis time: 0.011\n```"
+    bug = bug_of(report(CODE, below=below))
+    assert (bug.kind, bug.sides) == (CheckKind.SLOWER, ("with an axis time", "without axis time"))
+    assert bug.factor == pytest.approx(2489.09, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        # Values, no times.
+        "with an axis: 27.38\nwithout axis: 0.011",
+        # Nobody complains of so little.
+        "with an axis time: 1.2\nwithout axis time: 1.1",
+    ],
+)
+def test_other_labelled_numbers_are_none(lines: str) -> None:
+    checks = report(CODE, below=f"It is not right:\n```\n{lines}\n```").claim.checks
+    assert CheckKind.SLOWER not in {check.kind for check in checks}

@@ -75,6 +75,13 @@ def test_a_job_that_is_never_slower() -> None:
     assert judged(*["eager 10 ms\ncompiled 5 ms"] * 3).verdict is Verdict.NOT_REPRODUCED
 
 
+def test_little_of_a_large_slow_down_is_none() -> None:
+    assert judged(*["eager 10 ms\ncompiled 14 ms"] * 3, factor=2000).verdict is Verdict.NOT_REPRODUCED
+    # Twice the time is something.
+    assert judged(*["eager 10 ms\ncompiled 21 ms"] * 3, factor=2000).verdict is Verdict.DIFFERENT
+    assert judged(*["eager 10 ms\ncompiled 14 ms"] * 3, factor=5).verdict is Verdict.DIFFERENT
+
+
 def test_times_across_the_border_are_noise() -> None:
     judgement = judged(
         "eager 10 ms\ncompiled 9 ms", "eager 10 ms\ncompiled 20 ms", "eager 10 ms\ncompiled 30 ms"
