@@ -233,3 +233,55 @@ def test_labelled_times_are_a_claim_of_slowness() -> None:
 def test_other_labelled_numbers_are_none(lines: str) -> None:
     checks = report(CODE, below=f"It is not right:\n```\n{lines}\n```").claim.checks
     assert CheckKind.SLOWER not in {check.kind for check in checks}
+
+
+def test_versions_in_brackets_are_no_part_of_a_heading() -> None:
+    below = (
+        "## Current Behavior (v1.30.0 and recent versions)\n\n```\n[4, 2]\n```\n\n"
+        "## Expected Behavior (v1.12.0 and earlier)\n\n```\n[3, 2]\n```\n"
+    )
+    reading = report(CODE, below=below)
+    assert (lines_of(reading), lines_of(reading, Role.EXPECTED)) == (["[4, 2]"], ["[3, 2]"])
+
+
+def test_between_prompts_stands_output_whatever_it_looks_like() -> None:
+    session = ">>> import datetime\n>>> datetime.date(2020, 1, 2).ctime()\nsome day of 2020, I think\n"
+    assert lines_of(read(f"# Wrong day\n\n```python\n{session}```\n")) == ["some day of 2020, I think"]
+
+
+def test_what_i_get_is_no_output_of_another_program() -> None:
+    session = ">>> import math\n>>> math.sqrt(-0.0) * math.inf\nnan\n"
+    above = "I get nan here, where another program gives 1.0 (the correct answer), in version 0.9.0:"
+    reading = read(f"# Wrong\n\n{above}\n\n```\n{session}```\n")
+    assert lines_of(reading) == ["nan"] or bug_of(reading).number == "nan"
+
+
+def test_an_object_as_python_shows_it_is_a_printed_line() -> None:
+    assert lines_of(report(CODE, below="Output:\n\n```\n<Amount(0.0, 'm')>\n```")) == ["<Amount(0.0, 'm')>"]
+
+
+def test_an_item_of_a_list_is_no_value() -> None:
+    below = "#### Actual Results\n\n1. Warning:\n2. It prints `[4, 2]`\n"
+    assert lines_of(report(CODE, below=below)) == ["[4, 2]"]
+
+
+def test_a_number_with_groups_of_digits_is_one_value() -> None:
+    code = "print(f'{1e6:,.3f}')  # 1,000,000.001 which is wrong\nprint(2)"
+    assert lines_of(report(code)) == ["1,000,000.001"]
+
+
+def test_comments_below_the_script_are_what_it_prints() -> None:
+    code = "a, b = 1, 2\nprint(f'{a = }')\nprint(f'{b = }')\n\n# a = 1\n# b = 3\n"
+    assert lines_of(report(code)) == ["a = 1", "b = 3"]
+    # Other comments are about something else.
+    assert lines_of(report(f"{code}# c = 4\n")) == []
+
+
+def test_a_call_of_something_else_is_no_right_value() -> None:
+    below = "```\nIndexError: index 3\n```\n\n### Expected result\n\nIt should be empty, as `other([])` is.\n"
+    assert not report(CODE, below=below).claim.having(Role.EXPECTED)
+
+
+def test_the_usual_names_of_more_modules() -> None:
+    code = "import numpy as np\nprint(sm.OLS(np.ones(3), np.ones(3)).fit().params)"
+    assert "import statsmodels.api as sm" in report(code).scripts[0].script

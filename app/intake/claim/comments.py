@@ -63,6 +63,8 @@ _EXPECTED = re.compile(
 # `# ... u2 [1. nan]` below a print, and `# Bad, a nan` below that.
 _MARKED_OUTPUT = re.compile(r"#+ ?(?:\.\.\.|…|>>>?|[-=]+>|→) ?(?P<output>\S.{0,400})")
 _MARKED_WRONG = re.compile(r"#+ ?(?:bad|wrong|incorrect|not (?:ok|right|good|correct)|bug)\b", re.IGNORECASE)
+# `1,000,000.001 which is wrong`.
+_GROUPED = re.compile(r"(?P<value>-?\d{1,4}(?:,\d{3,4})+(?:\.\d{1,20})?)(?![\d,])\s*(?P<rest>.{0,200})")
 _OUTPUT_BELOW = re.compile(
     r"#+\s*(?:the |my |actual |real )?(?:outputs?|prints?|results?|stdout|printed|i get|we get|gives?"
     r"|shows?)\s*+:?\s*$",
@@ -137,14 +139,29 @@ def commented_outputs(script: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         right += [expected_value] if expected_value else []
         mended.append(expected_value or value)
     if not wrong and not right:
-        printed_lines, expected_lines = _below(
-            text, max((statement.end_lineno or 0 for statement in tree.body), default=0)
-        )
+        last = max((statement.end_lineno or 0 for statement in tree.body), default=0)
+        printed_lines, expected_lines = _below(text, last)
+        printed_lines = printed_lines or _one_for_each_print(lines[last:], tree)
         return tuple(printed_lines or _marked_wrong(lines)), tuple(expected_lines)
     # A value that is right in one place and wrong in another belongs to both.
     values = (*wrong, *(value for value in shown_right if value in wrong))
     is_replaced = len(right) > len(shown_right) and set(right) <= set(values)
     return values, tuple(mended if is_replaced else right)
+
+
+def _one_for_each_print(below: Sequence[str], tree: ast.Module) -> list[str]:
+    """Comments below the last statement, if each looks printed, and there is one for each call of `print`."""
+    prints = sum(
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Call)
+        and dotted_name(statement.value.func) == ("print",)
+        and bool(statement.value.args)
+        for statement in tree.body
+    )
+    comments = [line.strip().lstrip("#").strip() for line in below if line.strip().startswith("#")]
+    comments = [comment[:_MOST_COMMENT] for comment in comments if comment]
+    is_output = 1 < len(comments) == prints and all(map(is_printed_line, comments))
+    return comments if is_output else []
 
 
 def _marked_wrong(lines: Sequence[str]) -> list[str]:
@@ -246,7 +263,7 @@ def _value_of(comment: str, literals: set[str]) -> tuple[str | None, str]:
     """The value at the start of a comment, and the words after it. (None, "") for prose."""
     if pair := _RIGHT_FIRST.match(comment):
         comment = f"{pair['wrong']} should be {pair['right']}"
-    if constant := _CONSTANT_FIRST.match(comment):
+    if constant := _CONSTANT_FIRST.match(comment) or _GROUPED.match(comment):
         return constant["value"], constant["rest"]
     first, dot, rest = comment.partition(". ")
     if first.rstrip(".!") in literals:

@@ -18,7 +18,7 @@ from app.intake.remarks.output_remarks import without_remark
 from app.intake.snippets.output_marks import without_common_sign
 from app.intake.snippets.parts import Part, PartKind, is_expectation_heading
 from app.intake.snippets.roles import says_it_works, words_about
-from app.intake.words.praise import WRONGLY, speaks_of_another_place
+from app.intake.words.praise import WRONGLY, says_it_fails, speaks_of_another_place
 from app.intake.words.vocabulary import (
     ACTUAL,
     DESIRED,
@@ -137,7 +137,8 @@ def shown_outputs(parts: Sequence[Part]) -> list[Part]:
         of_environment = of_environment or _OF_TRACKER.fullmatch(part.before.rpartition("\n")[2]) is not None
         if part.kind == PartKind.OUTPUT and not part.quoted and not of_environment:
             # The output of a control is right, whatever stands between them, such as `prints`.
-            elsewhere = speaks_of_another_place(words_about(part.before)) or (
+            words = words_about(part.before)
+            elsewhere = (speaks_of_another_place(words) and not says_it_fails(words)) or (
                 of_control and not WRONGLY.search(part.before.rpartition("\n")[2])
             )
             placed = replace(part, elsewhere=elsewhere)
@@ -191,8 +192,9 @@ def reads_as_output(part: Part, main: str) -> bool:
     Below a caption, words count too, unless they form a sentence that the script does not hold.
     """
     lines = lines_of(part)
-    if any(map(is_printed_line, map(without_remark, lines))):
-        return True
+    # Between prompts stands nothing but output.
+    if part.transcript or any(map(is_printed_line, map(without_remark, lines))):
+        return bool(lines)
     texts = printed_texts([main])
     if lines and all(is_print_of(line, texts) for line in lines):
         return True

@@ -20,12 +20,15 @@ from app.intake.text.fenced_prose import is_fenced_prose
 from app.intake.text.markdown import Block
 from app.intake.words.environment_line import is_environment_block
 from app.intake.words.languages import in_english
+from app.intake.words.praise import says_it_fails
 from app.intake.words.vocabulary import DESIRED, MODALS, RESULTS, SHOW, any_of, is_printed_line
 
 _ENVIRONMENT = re.compile(
     r"\b(?:environment|versions?|system info\w*|installation|setup|configuration|before submitting)\b",
     re.IGNORECASE,
 )
+# `Expected behavior (version 1.12.0 and earlier)`.
+_IN_BRACKETS = re.compile(r"\([^()\n]{0,80}\)")
 # `Describe the bug, including error messages, version and platform` is a heading of everything.
 _ABOUT_BUG = re.compile(
     r"\b(?:bugs?|issues?|problems?|what happened|reproduc\w+|error messages?)\b", re.IGNORECASE
@@ -116,7 +119,7 @@ _MOST_STARTS = 20
 
 def is_expectation_heading(heading: str) -> bool:
     """True if a section with this heading describes the expected behaviour."""
-    return _EXPECTATION_HEADING.search(heading[:200]) is not None
+    return _EXPECTATION_HEADING.search(_IN_BRACKETS.sub("", heading[:200]).strip()) is not None
 
 
 class PartKind(StrEnum):
@@ -153,12 +156,15 @@ class Part:
     @property
     def about_environment(self) -> bool:
         """True if it stands in a section about the environment."""
-        return _ENVIRONMENT.search(self.heading) is not None and not _ABOUT_BUG.search(self.heading)
+        heading = _IN_BRACKETS.sub("", self.heading)
+        return _ENVIRONMENT.search(heading) is not None and not _ABOUT_BUG.search(heading)
 
     @property
     def expected(self) -> bool:
         """True if its introduction or heading says that it is the expected behaviour."""
         last = _last_line(self.before)
+        if says_it_fails(last):
+            return False
         section = is_expectation_heading(self.heading)
         is_introduced = _EXPECTED.search(self.introduction) is not None or (not last and section)
         return (is_introduced or (section and _ACTUAL.search(self.heading) is None)) and _ACTUAL.search(

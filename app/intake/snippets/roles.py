@@ -15,7 +15,7 @@ from app.intake.snippets.repairs import USUAL_IMPORTS
 from app.intake.snippets.rewrites import make_readable
 from app.intake.snippets.shell_names import shell_imports
 from app.intake.snippets.transcripts import without_magics
-from app.intake.words.praise import is_only_praise, speaks_of_another_place
+from app.intake.words.praise import is_only_praise, says_it_fails, speaks_of_another_place
 
 _NUMBERED = re.compile(r"[ \t]{0,12}(?:-{2,4}> ?)?(?P<number>\d{1,6})[ \t:|]")
 _MOST_QUOTED = 200
@@ -185,7 +185,7 @@ def says_it_works(before: str) -> bool:
     last = before.strip().splitlines()[-1][-_MOST_INTRODUCTION:] if before.strip() else ""
     # In `It prints (`0` is right):` the words in brackets are about a value.
     last = _ASIDE.sub(" ", last)
-    if speaks_of_another_place(last):
+    if speaks_of_another_place(last) or says_it_fails(last):
         return False
     if _REMEDY.search(last) and not _NO_REMEDY.search(last):
         return True

@@ -57,6 +57,16 @@ _BUT_NOT = re.compile(
     r"[^.;,\n]{0,20}(?:[.;,:!]|$)",
     re.IGNORECASE,
 )
+_FAILS_HERE = re.compile(
+    r"\W{0,3}(?:I|we) (?:get|got|see) (?:back )?(?:an? |the )?[\"'`]?(?:nan|inf|errors?|exceptions?|wrong"
+    r"|incorrect|nonsense|garbage|segfault)\b",
+    re.IGNORECASE,
+)
+
+
+def says_it_fails(words: str) -> bool:
+    """True if a sentence begins with what is wrong here: `I get nan, where another program gives 1.0`."""
+    return _FAILS_HERE.match(words) is not None
 
 
 def speaks_of_another_place(text: str) -> bool:

@@ -159,7 +159,7 @@ _PROSE = re.compile(
 )
 _VALUE_AHEAD = re.compile(
     rf"(?:[^\s:=,]{{1,60}}[ \t:=,]+){{0,7}}(?:{NUMBER}|[\[({{]"
-    r"|(?:tensor|array|(?:np|numpy|torch)\.\w{1,20})\(|(?:(?:np|numpy)\.(?:True|False)_|True)\b"
+    r"|(?:tensor|array|(?:Device)?Array|(?:np|numpy|torch)\.\w{1,20})\(|(?:(?:np|numpy)\.(?:True|False)_|True)\b"
     r"|False\b|None\b|nan\b|inf\b)",
     FLAGS,
 )
@@ -167,6 +167,10 @@ _VALUE_AHEAD = re.compile(
 _MEMBER = re.compile(r"<?[A-Z]\w{0,60}(?:\.[A-Z_][A-Z0-9_]{0,60}){1,3}(?:: [^<>\n]{1,60})?>?")
 # A text as a prompt shows it.
 _TEXT = re.compile(r"b?'[^'\n]{0,400}'")
+# `<Quantity(0.0, 'degC')>`, `<built-in function sum>`.
+_REPR = re.compile(r"<[A-Za-z_][\w.]{0,80}(?:[ (:][^<>\n]{0,400})?>")
+# An item of a numbered list: `1. Warning:`.
+_ITEM = re.compile(r"\d{1,2}[.)] {1,3}[A-Z][a-z]")
 _DTYPE_LINE = re.compile(rf"{DTYPE}|(?:torch|np|numpy)\.bool_?")
 _TYPE_INSIDE = re.compile(rf"(?<![\w.]){TYPE}(?!\w)")
 _MOST_LINE = 2_000
@@ -206,7 +210,9 @@ def is_printed_line(line: str) -> bool:
         or (_TYPE_INSIDE.search(line) and not _PROSE.search(line.partition("Error")[0]))
     ):
         return True
-    if _MEMBER.fullmatch(line) or _TEXT.fullmatch(line) or _DTYPE_LINE.fullmatch(line):
+    if _ITEM.match(line):
+        return False
+    if any(pattern.fullmatch(line) for pattern in (_MEMBER, _TEXT, _DTYPE_LINE, _REPR)):
         return True
     return _VALUE_AHEAD.match(line) is not None and _PROSE.search(_without_quotes(line)) is None
 
