@@ -6,8 +6,10 @@ import pytest
 from default_limits import read
 from judging_builders import CPU, several
 
-from app.judging.judgement import Verdict
+from app.judging.judgement import JudgedCell, Verdict
 from app.judging.verdict.job import judge_job
+from app.judging.verdict.run import judge_run
+from app.judging.verdict.summary import summarise
 
 REPORT = """# log1p gives inf on the CPU
 
@@ -42,3 +44,18 @@ def test_the_lines_of_the_cpu_are_judged_alone(line: str, verdict: Verdict) -> N
     failure = ("AssertionError", "Torch not compiled with CUDA enabled")
     results = several(3, INPUT + line, raised=failure)
     assert judge_job(reading.claim, reading.scripts[0], CPU, results).verdict is verdict
+
+
+def test_the_answer_says_that_the_gpu_did_not_run() -> None:
+    """The two lines were not compared with each other: only one of them was printed."""
+    reading = read(REPORT)
+    failure = ("AssertionError", "Torch not compiled with CUDA enabled")
+    results = several(3, f"{INPUT}tensor(88., dtype=torch.bfloat16)\n", raised=failure)
+    script = reading.scripts[0]
+    judgement = judge_job(reading.claim, script, CPU, results)
+    cell = JudgedCell(
+        job_id="j", script=script.digest, target=CPU, judgement=judgement, results=tuple(results)
+    )
+    text = summarise(judge_run(reading, [cell]), [cell])
+    assert "whose own part did not run" in text
+    assert "equal now" not in text

@@ -9,7 +9,7 @@ import math
 
 from app.intake.claim.claims import Check, CheckKind, Role
 from app.intake.words.vocabulary import shows_cuda_tensor
-from app.judging.gone.oracles import TWIN_VALUE
+from app.judging.gone.oracles import VALUE_OF_GPU
 from app.judging.judgement import CheckResult
 from app.judging.output.printed_lines import Token, form_of, same_tokens, tokens_of
 from app.judging.output.printed_numbers import Number, matches
@@ -42,7 +42,7 @@ def judge_cpu_part(check: Check, result: Result) -> tuple[CheckResult, str | Non
         return CheckResult.MET, None
     references = [_numbers(tokens) for tokens in of_gpu]
     if all(_is_one_of(_numbers(now), references) for _, now in changed):
-        return CheckResult.ABSENT, TWIN_VALUE
+        return CheckResult.ABSENT, VALUE_OF_GPU
     return None
 
 

@@ -24,6 +24,7 @@ NUMBERS_DIFFER = "numbers_differ"
 MENDED_OUTPUT = "mended_output"
 CALLED_RIGHT = "called_right"
 TWIN_VALUE = "twin_value"
+VALUE_OF_GPU = "value_of_gpu"
 RIGHT_ERROR = "right_error"
 KEEPS_BOUNDS = "keeps_bounds"
 

@@ -21,6 +21,7 @@ _ORACLES = {
     oracles.MENDED_OUTPUT: "The memory is flat, the reference is dead, or the sides agree now.",
     oracles.CALLED_RIGHT: "The changed value is one that the report calls right.",
     oracles.TWIN_VALUE: "The two lines that differed in the report are equal now.",
+    oracles.VALUE_OF_GPU: "The CPU gives what the report shows for the GPU, whose own part did not run.",
     oracles.RIGHT_ERROR: "The script raises an error there, which the report calls right.",
     oracles.KEEPS_BOUNDS: "The changed value lies where the report says that it has to.",
     oracles.OWN_CHECK: "The script's own check passes.",

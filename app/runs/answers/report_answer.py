@@ -69,12 +69,15 @@ class _FlipRow(NamedTuple):
 def _newest_flip(rows: Sequence[Row[ChangeRow, str]], attention: Attention | None) -> _FlipRow | None:
     """The change in the newest version, if what it says still holds.
 
-    A report that is fixed on one target and regressed on another one has regressed.
+    A report that is fixed on one target and regressed on another one has regressed. Of several changes, one
+    counts whose older side warned of it: a later run that did not keep warnings takes nothing of that back.
     """
     newest = max((parse_version(row.ChangeRow.newer) or NO_VERSION for row in rows), default=None)
     here = [_FlipRow(*row) for row in rows if (parse_version(row.ChangeRow.newer) or NO_VERSION) == newest]
     kind = ChangeKind.FIXED if attention is Attention.FIXED else ChangeKind.REGRESSED
-    return next((row for row in here if row.change.kind is kind), None)
+    candidates = [row for row in here if row.change.kind is kind]
+    foretold = (row for row in candidates if row.change.removal is not None)
+    return next(foretold, candidates[0] if candidates else None)
 
 
 def _flip(session: Session, change: ChangeRow, before_run: str, *, run: RunDocument) -> Flip:
