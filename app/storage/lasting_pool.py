@@ -18,6 +18,9 @@ class LastingPool(QueuePool):
     most requests then pay for a new one, which takes as long as a submission, just when there is no time.
     """
 
+    # SQLAlchemy names its log by the module. In the log of ours, each step of each connection would stand.
+    __module__ = QueuePool.__module__
+
     lasting = 1
     keep_seconds = KEEP_SECONDS
     _needed_at = float("-inf")

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 import pytest
 from warm_jobs import Both
 
+from worker.harness import harness_sources
+from worker.harness.pause import MOST_DESCRIPTORS
 from worker.sandbox import Answer, Ending, Gate, SandboxResult
 
 CARD = "/dev/full"
@@ -71,3 +73,8 @@ def test_it_waits_for_its_card(both: Both, how: str) -> None:
     # The card is there, so another run does not wait.
     again = run(SCRIPT.replace("> 0.3", "< 0.3"))
     assert again.stdout.head == b"True True 2.0\n"
+
+
+def test_the_paused_interpreter_takes_all_files_of_a_job() -> None:
+    """Each file comes as a descriptor, beside those of the streams. Those beyond the limit would be lost."""
+    assert len(harness_sources()) + 10 < MOST_DESCRIPTORS

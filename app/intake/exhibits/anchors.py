@@ -82,6 +82,10 @@ _WORD_OF_SYNTAX = re.compile(r"'(?:dict|list|set|tuple)'|[a-z]{4,13}")
 _OF_THE_PROCESS = {CheckKind.CRASH, CheckKind.HANG, CheckKind.OUT_OF_MEMORY}
 _BLANK = re.compile(r"\n[ \t]*\n")
 _MOST_PARAGRAPH = 5_000
+_OF_VALUES = re.compile(r"disagree|differ|inconsistent|inaccura|unequal", re.IGNORECASE)
+_OF_FAILURES = re.compile(
+    r"error|exception|rais|throw|fail|crash|fault|hang|memory|exit|abort|kill|break|broken", re.IGNORECASE
+)
 _SENTENCE = re.compile(r"(?<=[.!?])\s|\n")
 # The kernel's log names the process: `python[4711]: segfault at 0`.
 _THE_SCRIPT = re.compile(
@@ -155,7 +159,9 @@ def _is_loose(check: Check, title: str, names: set[str], paragraphs: Sequence[st
     ):
         return False
     own = next((each for each in paragraphs if check.text and check.text in each), "")
-    text = f"{check.text} {check.message or ''} {title} {own}"
+    # A title about values is about something else than a failure that the report shows.
+    about = "" if _OF_VALUES.search(title) and not _OF_FAILURES.search(title) else title
+    text = f"{check.text} {check.message or ''} {about} {own}"
     return not names.intersection([*_WORD.findall(text), *_WORD_OF_SYNTAX.findall(text.lower())])
 
 
