@@ -69,8 +69,8 @@ class _FlipRow(NamedTuple):
 def _newest_flip(rows: Sequence[Row[ChangeRow, str]], attention: Attention | None) -> _FlipRow | None:
     """The change in the newest version, if what it says still holds.
 
-    A report that is fixed on one target and regressed on another one has regressed. Of several changes, one
-    counts whose older side warned of it: a later run that did not keep warnings takes nothing of that back.
+    A report that is fixed on one target and regressed on another one has regressed. A change whose older side
+    warned of it counts first: a later run that did not keep warnings takes nothing of that back.
     """
     newest = max((parse_version(row.ChangeRow.newer) or NO_VERSION for row in rows), default=None)
     here = [_FlipRow(*row) for row in rows if (parse_version(row.ChangeRow.newer) or NO_VERSION) == newest]
