@@ -84,7 +84,9 @@ def test_a_window_begins_when_the_node_was_seen_or_reading_ended() -> None:
         hour, day = figures([use(5, 60.0), use(20, 60.0)], **more)
         assert (hour.since, day.since) == (recent, recent)
         assert (hour.attempts, hour.attempts_per_minute_and_card, hour.cards[0].taken_share) == (1, 0.1, 0.1)
-        assert card_figures_words(hour).startswith("Since 30 Nov, 11:50 UTC: 0.1 attempts a minute and card")
+        assert card_figures_words(hour, moment=NOON).startswith(
+            "Since 30 Nov, 11:50 UTC: 0.1 attempts a minute and card"
+        )
 
 
 def test_a_first_answer_is_one_of_a_run_and_a_price_one_of_a_verdict() -> None:

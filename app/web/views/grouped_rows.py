@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import groupby
 
 from app.clock import now
@@ -90,9 +91,9 @@ def flip_counts(jobs: Iterable[JobFlip]) -> list[tuple[tuple[Verdict | None, Ver
     return list(Counter((job.before, job.after) for job in jobs).items())
 
 
-def card_figures_words(figures: CardFigures) -> str:
-    """The work of the cards of a node in a window, as a sentence."""
-    is_whole = now() - figures.since > 0.99 * WINDOWS[figures.window]
+def card_figures_words(figures: CardFigures, *, moment: datetime | None = None) -> str:
+    """The work of the cards of a node in a window, as a sentence. A moment of None is now."""
+    is_whole = (moment or now()) - figures.since > 0.99 * WINDOWS[figures.window]
     when = f"Last {figures.window}" if is_whole else f"Since {figures.since:%-d %b, %H:%M} UTC"
     if not figures.attempts:
         return f"{when}: no attempt had a card."
