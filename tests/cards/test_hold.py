@@ -32,10 +32,17 @@ class Machine:
             is_first_answer=is_first_answer,
         )
 
-    def sharing(self, index: int = 0) -> CardHold:
+    def sharing(self, index: int = 0, *, is_preview: bool = False) -> CardHold:
         """A hold that takes its card beside others."""
         hold = CardHold(
-            self.cards, [index], folder=self.folder, line=self.line, most_seconds=9, sharers=self.sharers
+            self.cards,
+            [index],
+            folder=self.folder,
+            line=self.line,
+            most_seconds=9,
+            is_first_answer=is_preview,
+            is_preview=is_preview,
+            sharers=self.sharers,
         )
         assert hold.share()
         return hold
@@ -75,6 +82,24 @@ def test_a_first_answer_overtakes_repeats_that_have_not_waited_long(
     assert [each.touch() for each in (repeat, first)] == ["wait", "open"]
     first.release()
     assert repeat.touch() is Answer.OPEN
+
+
+def test_a_preview_that_shares_overtakes_first_answers_that_have_not_waited_long(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moment = 100.0
+    monkeypatch.setattr(hold_module.time, "monotonic", lambda: moment)
+    holder, old = machine.hold(0), machine.hold(0, is_first_answer=True)
+    assert [each.touch() for each in (holder, old)] == ["open", "wait"]
+    moment += 15
+    first, preview = machine.hold(0, is_first_answer=True), machine.sharing(is_preview=True)
+    assert [each.touch() for each in (first, preview)] == ["wait", "wait"]
+    holder.release()
+    assert [each.touch() for each in (first, preview, old)] == ["wait", "wait", "open"]
+    old.release()
+    assert [each.touch() for each in (first, preview)] == ["wait", "open"]
+    preview.release()
+    assert first.touch() is Answer.OPEN
 
 
 def test_one_that_waits_no_longer_is_in_nobodys_way(machine: Machine) -> None:

@@ -18,6 +18,7 @@ TABLES: dict[str, type[BaseSettings]] = {"service": ServiceSettings, "node": Nod
 COMPUTED = {
     "home": "`/var/lib/samehere` as root, else `samehere` in the user's data folder",
     "slots": "half the cores, at most 4",
+    "preview_places": "1; 3 with shared GPUs",
     "warm_memory_bytes": "1 GiB; more with GPUs",
 }
 UNITS = ((1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"))

@@ -13,7 +13,18 @@ from emulated_cards import EmulatedCards
 from worker.attempt.execute import Executor
 from worker.attempt.identity import Identity
 from worker.attempt.sandbox_job import SCRIPT_PATH
-from worker.contract import Attempt, CardUse, Device, Gpu, Outcome, Reason, Result, Start, Started
+from worker.contract import (
+    Attempt,
+    AttemptKind,
+    CardUse,
+    Device,
+    Gpu,
+    Outcome,
+    Reason,
+    Result,
+    Start,
+    Started,
+)
 from worker.environment import EnvironmentRecorder
 from worker.machine.settings import NodeSettings
 from worker.sandbox import Sandbox, SandboxJob
@@ -43,6 +54,9 @@ class NewProcesses(WarmStarts):
     def why_cold(self, *_: object, **__: object) -> Reason | None:
         return None
 
+    def prepare(self, *_: object, **__: object) -> None:
+        """There is nothing to prepare."""
+
     def run(self, job: SandboxJob, sandbox: Sandbox, **options: Any) -> WarmRun | Reason:
         if b"COLD" in job.files[SCRIPT_PATH]:
             return Reason(code="unavailable")
@@ -56,7 +70,10 @@ class NewProcesses(WarmStarts):
         return False
 
     def audit_preview(self, *_: object, **__: object) -> None:
-        """There are no previews."""
+        """Previews are not compared."""
+
+    def store_preview(self, *_: object, **__: object) -> None:
+        """As above."""
 
 
 class Environments(EnvironmentRecorder):
@@ -85,6 +102,7 @@ class Pool:
         places: int,
         wait: float,
         sharing: bool = False,
+        previews: bool = False,
     ) -> None:
         self.toolchain = toolchain
         self.cards = cards
@@ -107,6 +125,7 @@ class Pool:
             identity=Identity("here", "x"),
             cards=self.cards,
             deliver=self.deliver,
+            previews=previews,
             gives_back=True,
         )
         self.pool.start()
@@ -123,6 +142,7 @@ class Pool:
         *,
         gpus: int = 1,
         start: Start = Start.COLD,
+        kind: AttemptKind = AttemptKind.REPEAT,
     ) -> threading.Event:
         self._count += 1
         done = self.pool.submit(
@@ -134,6 +154,7 @@ class Pool:
                 gpus=gpus,
                 card=card,
                 start=start,
+                kind=kind,
             )
         )
         assert done is not None

@@ -111,11 +111,22 @@ def make_pool(
     pools = []
 
     def make(
-        *, cards: EmulatedCards | None = None, places: int = 3, wait: float = 20.0, sharing: bool = False
+        *,
+        cards: EmulatedCards | None = None,
+        places: int = 3,
+        wait: float = 20.0,
+        sharing: bool = False,
+        previews: bool = False,
     ) -> Pool:
-        emulated = cards or EmulatedCards(tmp_path, "9.0")
         pool = Pool(
-            tmp_path, toolchains, toolchain, cards=emulated, places=places, wait=wait, sharing=sharing
+            tmp_path,
+            toolchains,
+            toolchain,
+            cards=cards or EmulatedCards(tmp_path, "9.0"),
+            places=places,
+            wait=wait,
+            sharing=sharing,
+            previews=previews,
         )
         pools.append(pool)
         return pools[-1]

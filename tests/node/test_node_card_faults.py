@@ -15,7 +15,7 @@ from emulated_cards import EmulatedCards
 from emulated_driver import GIB, DrivenCards, EmulatedDriver
 
 from worker.cards import nvml, watch
-from worker.contract import Attempt, CardState, CardUse, Device, Outcome, Result
+from worker.contract import Attempt, CardState, CardUse, Device, Outcome, Result, Start
 from worker.machine.locks import acquire_gpus
 from worker.sandbox import Sandbox
 from worker.sandbox.process import gate
@@ -160,6 +160,26 @@ def test_memory_that_is_not_given_back(
     driver.cards[0].used = GIB
     cards.look_again()
     until(lambda: cards.states()[0] == SOUND)
+
+
+@pytest.mark.sandbox
+def test_memory_of_others_on_a_shared_card_is_no_leak(
+    make_pool: MakePool, tmp_path: Path, driver: EmulatedDriver
+) -> None:
+    """The end of an attempt does not wait for it: those that want the card alone would wait, too."""
+    cards, is_there = DrivenCards(tmp_path, 1), threading.Event()
+    pool = make_pool(cards=cards, places=3, sharing=True)
+    in_the_middle(cards, is_there.set)
+    pool.give(touch() + "\ntime.sleep(3)", start=Start.WARM)
+    assert is_there.wait(30)
+    in_the_middle(cards, lambda: setattr(driver.cards[0], "used", 30 * GIB))
+    pool.give(touch(), start=Start.WARM)
+    assert one(pool).attempt_id == "2"
+    assert pool.results.empty()
+    # The last one looks whether all is given back.
+    driver.cards[0].used = GIB // 2
+    assert one(pool).observation.card_shared
+    assert cards.states() == [SOUND]
 
 
 def test_memory_that_comes_back_a_moment_later_is_no_leak(tmp_path: Path, driver: EmulatedDriver) -> None:

@@ -10,7 +10,7 @@ import time
 import pytest
 from card_pool import NODES, MakePool
 
-from worker.contract import CardState, CardUse, Outcome, Result, Start
+from worker.contract import AttemptKind, CardState, CardUse, Outcome, Result, Start
 
 pytestmark = [pytest.mark.timeout(60), pytest.mark.sandbox]
 CARD = NODES[0]
@@ -151,6 +151,21 @@ def test_warm_attempts_share_a_card_and_cold_ones_have_it_alone(make_pool: MakeP
         # The driver lists the processes of others on a shared card.
         assert each.start is (Start.WARM if name in "12" else Start.COLD)
         assert each.observation.devices_opened == [CARD]
+
+
+def test_a_preview_has_a_place_of_its_own_and_shares_the_card(make_pool: MakePool) -> None:
+    pool = make_pool(places=2, sharing=True, previews=True)
+    script = TOUCH + "time.sleep({})\nprint(time.time())"
+    for _ in range(2):
+        pool.give(script.format(1.5), start=Start.WARM)
+    # Both places of the card are taken, and a cold first answer waits for one of them.
+    pool.give(script.format(0.2))
+    pool.give(script.format(0.2), start=Start.WARM, kind=AttemptKind.PREVIEW)
+    results = pool.take(4)
+    spans = {name: (times(each)[1], times(each)[2]) for name, each in results.items()}
+    assert spans["4"][1] < min(spans["1"][1], spans["2"][1])
+    assert spans["3"][0] > max(spans["1"][1], spans["2"][1])
+    assert [results[name].observation.card_shared for name in "1234"] == [True, True, False, True]
 
 
 def test_a_warm_attempt_with_its_card_from_the_start_finds_the_gate_open(make_pool: MakePool) -> None:

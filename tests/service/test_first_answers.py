@@ -16,7 +16,7 @@ from app.runs.lifecycle.capacity import capacities_of
 from app.settings import ServiceSettings
 from app.storage.queries.queue.queue import Candidate, Hold
 from app.targets.target import Target
-from worker.contract import CardState, CardUse, Device, Gpu, Hello, Level, ToolchainFacts
+from worker.contract import AttemptKind, CardState, CardUse, Device, Gpu, Hello, Level, ToolchainFacts
 
 CHAIN = ToolchainFacts(name="torch-2.13-cu130", state="ready", torch="2.13.0", cuda_build="13.0")
 BEGIN = datetime(2026, 11, 30, tzinfo=UTC)
@@ -236,6 +236,29 @@ def test_a_job_on_two_cards_never_starves_behind_a_stream_of_single_ones(play: P
     assert max(answers[pair.run][0] for pair in pairs) <= 30.0
     # The single ones go on.
     assert sum(bool(times) for run, times in answers.items() if run.startswith("single")) > 60
+
+
+def test_previews_come_first_for_runs_of_which_nothing_has_begun() -> None:
+    """The cold first attempts of the others are under way."""
+    target = Target(device=Device.CUDA, gpus=1, toolchain=CHAIN.name).model_dump(mode="json")
+    previews = [
+        Candidate(
+            attempt_id=f"preview of {run}",
+            job_id=run,
+            run_id=run,
+            node=None,
+            target=target,
+            queued_at=BEGIN,
+            kind=AttemptKind.PREVIEW,
+            run_has_begun=run < "c",
+        )
+        for run in "abcd"
+    ]
+    fleet = {"lab": hello(cards=1, places=4).model_copy(update={"previews": 1})}
+    chosen = node_choice.choose_previews(
+        previews, capacities_of(fleet, [], {}), required_level=Level.NAMESPACES
+    )
+    assert list(chosen) == ["preview of c", "preview of d"]
 
 
 def test_nobody_starves_behind_a_stream_of_new_reports(play: Play) -> None:

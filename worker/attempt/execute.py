@@ -289,24 +289,25 @@ class Executor:
                 cancelled=ready.cancelled,
                 gate=ready.make_gate(),
             )
-        is_shared = hold is not None and hold.is_shared
-        is_to_audit = not isinstance(run, Reason) and warm.is_to_audit()
-        if hold is not None and (isinstance(run, Reason) or is_to_audit):
-            # A cold start follows, which has the card alone.
+        result = run if isinstance(run, Reason) else self._read_warm(ready, run)
+        is_cold_next = isinstance(result, Reason) or warm.is_to_audit()
+        if hold is not None and is_cold_next:
+            # The cold start has the card alone.
             hold.end_sharing()
-        if isinstance(run, Reason):
-            return self._run_cold(alone, reason=run)
-        result = self._read_warm(ready, run)
-        if is_shared:
-            shared = result.observation.model_copy(update={"card_shared": True})
-            result = result.model_copy(update={"observation": shared})
-        if is_to_audit:
+        if isinstance(result, Reason):
+            return self._run_cold(alone, reason=result)
+        if is_cold_next:
             cold_result = self._run_cold(alone)
             return warm.audit(result, cold_result, script=ready.attempt.script, toolchain=ready.toolchain)
         return result
 
     def _run_preview(self, ready: _ReadyAttempt, warm: WarmStarts) -> Result:
-        """Run a preview in an interpreter that is ready. No preview without one, or if it takes long."""
+        """Run a preview in an interpreter that is ready. No preview without one, or if it takes long.
+
+        It may share its card, as it never counts.
+        """
+        if ready.hold is not None and ready.hold.share():
+            ready = replace(ready, witness=None)
         with ready.watch_cards():
             run = warm.run(
                 ready.job,
@@ -329,7 +330,9 @@ class Executor:
 
     def _read_warm(self, ready: _ReadyAttempt, run: WarmRun) -> Result:
         result = self._read(ready, run.result, hash_seed=run.hash_seed)
-        return result.model_copy(update={"start": Start.WARM})
+        is_shared = ready.hold is not None and ready.hold.is_shared
+        observation = result.observation.model_copy(update={"card_shared": is_shared})
+        return result.model_copy(update={"start": Start.WARM, "observation": observation})
 
     def _read(self, ready: _ReadyAttempt, result: SandboxResult, *, hash_seed: str) -> Result:
         return read_result(

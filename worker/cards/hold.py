@@ -19,6 +19,9 @@ from worker.sandbox import Answer
 
 # A first answer of a run overtakes repeats that have waited for the card for less than this.
 _HEAD_START_SECONDS = 20.0
+# A preview that shares the card overtakes first answers that have waited for less than the difference. It is
+# over sooner, and its run has no other answer yet.
+_PREVIEW_HEAD_START_SECONDS = 30.0
 # After an attempt has ended, the driver may list its processes for a moment.
 _GRACE_SECONDS = 1.0
 
@@ -91,8 +94,8 @@ class CardHold:
     """The cards of one attempt, and their locks once it has them.
 
     `locks` are given if it has them from the start. Without them the attempt waits for its cards at most
-    `most_seconds`; with a first answer of its run it comes before repeats. With `sharers` it may have its
-    card beside others that share it too.
+    `most_seconds`; with a first answer of its run it comes before repeats, and with a preview before cold
+    first answers. With `sharers` it may have its card beside others that share it too.
     """
 
     def __init__(
@@ -105,6 +108,7 @@ class CardHold:
         most_seconds: float,
         locks: Mapping[int, HostLock] | None = None,
         is_first_answer: bool = False,
+        is_preview: bool = False,
         sharers: SharedCards | None = None,
     ) -> None:
         self._cards = cards
@@ -112,6 +116,7 @@ class CardHold:
         self._folder = folder
         self._line = line
         self._head_start_seconds = _HEAD_START_SECONDS if is_first_answer else 0.0
+        self._is_preview = is_preview
         self.most_seconds = most_seconds
         self.is_gated = locks is None
         self._sharers = sharers if locks is None and len(self.indexes) == 1 else None
@@ -164,6 +169,8 @@ class CardHold:
         """From now on, take the card beside others that share it too. False if no card is shared here."""
         with self._guard:
             self._shares = self._sharers is not None and not self.taken.is_set()
+            if self._shares and self._is_preview:
+                self._head_start_seconds = _PREVIEW_HEAD_START_SECONDS
             return self._shares
 
     def end_sharing(self) -> None:

@@ -20,6 +20,8 @@ from worker.machine.locks import host_folder
 
 # The numbers above have other uses: see `worker.slots.places` and `worker.sandbox.backend`.
 _MOST_SLOTS = 96
+# The numbers 96, 98 and 99.
+MOST_PREVIEW_PLACES = 3
 
 
 def default_slots(settings: Mapping[str, Any]) -> int:
@@ -37,7 +39,13 @@ def default_warm_memory(settings: Mapping[str, Any]) -> int:
     if not _count_cards():
         return GIB
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return max(GIB, min(memory // 4, (int(settings.get("slots", 1)) + 1) * 512 * MIB))
+    places = int(settings.get("slots", 1)) + int(settings.get("preview_places", 1))
+    return max(GIB, min(memory // 4, places * 512 * MIB))
+
+
+def default_preview_places(settings: Mapping[str, Any]) -> int:
+    """One; as many as there may be where previews share a card, since otherwise they wait for each other."""
+    return MOST_PREVIEW_PLACES if settings.get("card_sharing") and _count_cards() else 1
 
 
 def _count_cards() -> int:
@@ -86,12 +94,19 @@ class NodeSettings(LogSettings):
         le=_MOST_SLOTS,
         description="The number of attempts that may run at the same time.",
     )
+    preview_places: int = Field(
+        default_factory=default_preview_places,
+        ge=1,
+        le=MOST_PREVIEW_PLACES,
+        description="The number of previews that may run at the same time, beside the slots.",
+    )
     first_uid: int = Field(
         default=FIRST_UID,
         ge=1000,
         le=2**31 - 200,
         description="The uid of slot 0 on a node of root. Slot N has this uid plus N, previews have it plus "
-        "96, `doctor` has it plus 97. Nodes of root with different folders of locks need different uids.",
+        "96, 98 and 99, `doctor` has it plus 97. Nodes of root with different folders of locks need "
+        "different uids.",
     )
     level: Level | None = Field(
         default=None, description="Use only this isolation level; default: the strongest that works."

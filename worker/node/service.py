@@ -23,7 +23,6 @@ from worker.node.courier import Courier
 from worker.node.parts import build_node
 from worker.node.spool import Spool
 from worker.node.tasks import make_celery, register_attempt, results_list
-from worker.slots.pool import PREVIEW_PLACES
 
 _log = structlog.get_logger(__name__)
 _TICK_SECONDS = 1.0
@@ -78,9 +77,9 @@ class Node:
         warnings.filterwarnings("ignore", message="You're running the worker with superuser")
         worker = self._celery.Worker(
             pool="threads",
-            # The dispatcher sends one attempt for each slot, one preview, and one more of each kind that
-            # waits.
-            concurrency=self._settings.slots + 1 + PREVIEW_PLACES + 1,
+            # The dispatcher sends one attempt for each slot, one preview for each of their places, and one
+            # more of each kind that waits.
+            concurrency=self._settings.slots + 1 + self._settings.preview_places + 1,
             hostname=f"{self._settings.node_name}@samehere",
             without_gossip=True,
             without_mingle=True,

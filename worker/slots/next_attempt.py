@@ -98,10 +98,11 @@ class Grants:
         self._card_wait_seconds = card_wait_seconds
         self._line = CardLine()
         self._sharers = SharedCards() if sharing else None
-        # Guards the two counts below.
+        # Guards the counts below.
         self._lock = threading.Lock()
-        # How many attempts are under way that get this card at their first touch.
+        # How many attempts are under way that get this card at their first touch, and the previews of them.
         self._at_touch: Counter[int] = Counter()
+        self._previews: Counter[int] = Counter()
         # How many attempts run that have this card from the start.
         self._from_start: Counter[int] = Counter()
         # Guards the test of the gate.
@@ -168,7 +169,7 @@ class Grants:
     def _make_hold(self, attempt: Attempt, usable: Sequence[int]) -> CardHold | None:
         """Cards for an attempt. None if it has to wait for some."""
         if self._is_at_touch(attempt):
-            return self._assign(usable, is_first_answer=attempt.is_first_answer)
+            return self._assign(usable, attempt)
         return self._take_locks(usable, attempt.cards_needed)
 
     def release(self, grant: Grant) -> None:
@@ -179,6 +180,8 @@ class Grants:
         hold.release()
         with self._lock:
             (self._at_touch if hold.is_gated else self._from_start).subtract(hold.indexes)
+            if hold.is_gated and grant.entry.is_preview:
+                self._previews.subtract(hold.indexes)
 
     def hold_back(self, grant: Grant) -> None:
         """Take the cards of an attempt that can't be stopped out of use."""
@@ -209,16 +212,21 @@ class Grants:
                 return self._from_start.total() == 0 and not is_reserved
             return self._at_touch.total() == 0
 
-    def _assign(self, usable: Sequence[int], *, is_first_answer: bool) -> CardHold | None:
-        """The card with the fewest attempts under way. None if each has as many as it may have."""
+    def _assign(self, usable: Sequence[int], attempt: Attempt) -> CardHold | None:
+        """The card with the fewest attempts under way. None if each has as many as it may have.
+
+        Previews have places of their own, so counted attempts and they do not wait for each other.
+        """
         if not usable:
             return None
+        is_preview = attempt.kind is AttemptKind.PREVIEW
         with self._lock:
             index = min(usable, key=lambda index: self._at_touch[index])
-            if self._at_touch[index] >= self.card_places:
+            if not is_preview and self._at_touch[index] - self._previews[index] >= self.card_places:
                 return None
             self._at_touch[index] += 1
-        return self._hold([index], locks=None, is_first_answer=is_first_answer)
+            self._previews[index] += is_preview
+        return self._hold([index], locks=None, attempt=attempt)
 
     def _take_locks(self, usable: Sequence[int], needed: int) -> CardHold | None:
         """Cards that nobody uses, with their locks. None if there are too few."""
@@ -236,7 +244,7 @@ class Grants:
         return self._hold(list(locks), locks=locks)
 
     def _hold(
-        self, indexes: Sequence[int], *, locks: dict[int, HostLock] | None, is_first_answer: bool = False
+        self, indexes: Sequence[int], *, locks: dict[int, HostLock] | None, attempt: Attempt | None = None
     ) -> CardHold:
         return CardHold(
             self._cards,
@@ -245,7 +253,8 @@ class Grants:
             line=self._line,
             most_seconds=self._card_wait_seconds,
             locks=locks,
-            is_first_answer=is_first_answer,
+            is_first_answer=attempt is not None and attempt.is_first_answer,
+            is_preview=attempt is not None and attempt.kind is AttemptKind.PREVIEW,
             sharers=self._sharers,
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import ClassVar
 
 import structlog
@@ -24,9 +25,9 @@ _LOOK_SECONDS = 1.0
 _PATIENCE_SECONDS = 60.0
 # A slot that another process uses for so long is reported. Nodes that share a machine use it in turns.
 _REPORT_SECONDS = 2.0
-# The number decides the user of the sandbox. No slot has this one, and neither has the self-test of the
+# The number decides the user of the sandbox. No slot has one of these, and neither has the self-test of the
 # machine.
-_PREVIEW_NUMBER = 96
+_PREVIEW_NUMBERS = (96, 98, 99)
 _log = structlog.get_logger(__name__)
 
 
@@ -187,9 +188,11 @@ class PreviewPlace(Place):
 
     idle_seconds = 0.0
 
-    def __init__(self, *, settings: NodeSettings, queue: WorkQueue, runner: Runner, has_cards: bool) -> None:
+    def __init__(
+        self, place: int, *, settings: NodeSettings, queue: WorkQueue, runner: Runner, has_cards: bool
+    ) -> None:
         super().__init__(
-            _PREVIEW_NUMBER,
+            _PREVIEW_NUMBERS[place],
             settings=settings,
             queue=queue,
             runner=runner,
@@ -245,7 +248,7 @@ class Slot(Place):
         queue: WorkQueue,
         runner: Runner,
         grants: Grants,
-        preview_place: PreviewPlace | None,
+        preview_places: Sequence[PreviewPlace],
         has_cards: bool,
     ) -> None:
         super().__init__(
@@ -253,11 +256,11 @@ class Slot(Place):
             settings=settings,
             queue=queue,
             runner=runner,
-            prepares=preview_place is not None,
+            prepares=bool(preview_places),
             has_cards=has_cards,
         )
         self._grants = grants
-        self._preview_place = preview_place
+        self._preview_places = preview_places
         # A slot counts as one from the start, before its sandbox exists.
         self.in_service = True
         self.sandbox: Sandbox | None = None
@@ -279,7 +282,7 @@ class Slot(Place):
         self._serve(sandbox)
 
     def takes(self, entry: Entry) -> bool:
-        previews_go_elsewhere = self._preview_place is not None and self._preview_place.in_service
+        previews_go_elsewhere = any(place.in_service for place in self._preview_places)
         return not (entry.is_preview and previews_go_elsewhere)
 
     def _is_time_to_prepare(self, seconds_late: float) -> bool:  # noqa: ARG002

@@ -21,13 +21,11 @@ from worker.slots.places import PreviewPlace, Slot
 from worker.slots.runner import Deliver, Runner
 from worker.slots.work_queue import Arrival, WorkQueue
 
-PREVIEW_PLACES = 1
-
 
 class SlotPool:
     """Takes attempts, and delivers Started and then the Result of each one, from the threads of the slots.
 
-    With `previews` there is a place for previews beside the slots. Previews wait only for each other, and
+    With `previews` there are places for previews beside the slots. Previews wait only for each other, and
     counted attempts never wait for them. For a preview there is no Started. `gives_back` is as in `Grants`.
     """
 
@@ -57,7 +55,7 @@ class SlotPool:
         )
         self._queue = WorkQueue(self._grants)
         self._runner = Runner(executor, self._queue, identity=identity, cards=cards, deliver=deliver)
-        self._preview_place: PreviewPlace | None = None
+        self._preview_places: list[PreviewPlace] = []
         self._slots: list[Slot] = []
         self._threads: list[threading.Thread] = []
         self._first_sandbox: Sandbox | None = None
@@ -82,9 +80,16 @@ class SlotPool:
     def _make_places(self) -> None:
         has_cards = self._cards.count > 0
         if self._with_previews:
-            self._preview_place = PreviewPlace(
-                settings=self._settings, queue=self._queue, runner=self._runner, has_cards=has_cards
-            )
+            self._preview_places = [
+                PreviewPlace(
+                    place,
+                    settings=self._settings,
+                    queue=self._queue,
+                    runner=self._runner,
+                    has_cards=has_cards,
+                )
+                for place in range(self._settings.preview_places)
+            ]
         self._slots = [
             Slot(
                 number,
@@ -92,7 +97,7 @@ class SlotPool:
                 queue=self._queue,
                 runner=self._runner,
                 grants=self._grants,
-                preview_place=self._preview_place,
+                preview_places=self._preview_places,
                 has_cards=has_cards,
             )
             for number in range(self._settings.slots)
@@ -101,16 +106,16 @@ class SlotPool:
             threading.Thread(target=slot.run, name=f"slot-{number}", daemon=True)
             for number, slot in enumerate(self._slots)
         ]
-        if self._preview_place is not None:
-            self._threads.append(
-                threading.Thread(target=self._preview_place.run, name="previews", daemon=True)
-            )
+        self._threads += [
+            threading.Thread(target=place.run, name=f"previews-{number}", daemon=True)
+            for number, place in enumerate(self._preview_places)
+        ]
 
     def _problem(self) -> Exception | None:
         return next((slot.problem for slot in self._slots if slot.problem is not None), None)
 
     def _is_ready(self) -> bool:
-        previews_are_known = self._preview_place is None or self._preview_place.is_set_up
+        previews_are_known = all(place.is_set_up for place in self._preview_places)
         return previews_are_known and any(slot.is_set_up for slot in self._slots)
 
     @property
@@ -137,8 +142,7 @@ class SlotPool:
     def previews(self) -> int:
         """The number of previews that run at the same time."""
         with self._queue.changed:
-            is_in_service = self._preview_place is not None and self._preview_place.in_service
-            return PREVIEW_PLACES if is_in_service else 0
+            return sum(place.in_service for place in self._preview_places)
 
     @property
     def card_places(self) -> int:

@@ -161,7 +161,8 @@ class Runner:
         if fault is not None:
             reason = _card_faulty(f"The GPU failed meanwhile: {fault}.")
             result = self._executor.without_run(attempt, Outcome.SETUP_FAILED, reason)
-        else:
+        elif hold.is_last:
+            # The memory of others on a shared card is no leak of this attempt.
             self._cards.await_memory(before, after)
         observation = result.observation.model_copy(update={"cards": after})
         return result.model_copy(update={"observation": observation})

@@ -20,9 +20,12 @@ from worker.contract import AttemptKind, CardUse, Level
 def choose_previews(
     candidates: Sequence[Candidate], capacities: Mapping[str, NodeCapacity], *, required_level: Level
 ) -> dict[str, str]:
-    """The node for each preview, by attempt id. The first previews of each run come first."""
+    """The node for each preview, by attempt id. The first previews of each run come first.
+
+    Runs come first of which nothing has begun: the others have their first answer soon without a preview.
+    """
     chosen: dict[str, str] = {}
-    for candidate in candidates:
+    for candidate in sorted(candidates, key=lambda each: each.run_has_begun):
         if candidate.kind is not AttemptKind.PREVIEW:
             continue
         target = target_of(candidate)
