@@ -19,7 +19,7 @@ _SETTINGS = """
     import_issues job_restarts json_depth json_digits json_values leases lease_seconds level locks
     lock_seconds log_form log_level log_repeats mcp_result_bytes memory_bytes message_bytes
     node_absence_seconds node_name one_card_seconds packages_allowed pause_file port postgres_programs preset
-    presets preview preview_seconds probe_seconds proxies public_url reader_at_once reader_characters
+    presets preview preview_places preview_seconds probe_seconds proxies public_url reader_at_once reader_characters
     reader_key_file reader_model reader_seconds reader_url reading_memory_bytes reading_processes
     reading_processes_of_strangers reading_seconds repeats repeat_seconds report_bytes required_level rerun
     rerun_attempts_a_day rerun_at_once rerun_cells rerun_days rerun_seconds result_bytes script_bytes
