@@ -75,25 +75,31 @@ class Service:
             time.sleep(0.2)
         raise SystemExit("the node or its cards are not ready")
 
-    def await_end(self, run_ids: dict[str, str], *, seconds: float) -> dict[str, Any]:
-        """The runs by name, once all are over."""
-        deadline = time.monotonic() + seconds
+    def await_end(
+        self, run_ids: dict[str, str], *, seconds: float
+    ) -> tuple[dict[str, Any], dict[str, float]]:
+        """The runs by name, once all are over, and the seconds until each had an attempt with an outcome."""
+        began = time.monotonic()
         over: dict[str, Any] = {}
+        answered: dict[str, float] = {}
         while len(over) < len(run_ids):
-            for name, run_id in run_ids.items():
-                if name not in over and (run := self.get(f"/runs/{run_id}"))["state"] in OVER:
+            for name in run_ids.keys() - over.keys():
+                run = self.get(f"/runs/{run_ids[name]}")
+                if name not in answered and has_answer(run):
+                    answered[name] = round(time.monotonic() - began, 1)
+                if run["state"] in OVER:
                     over[name] = run
-            if time.monotonic() > deadline:
+            if time.monotonic() > began + seconds:
                 raise SystemExit(f"not over after {seconds} s: {sorted(set(run_ids) - set(over))}")
             time.sleep(0.2)
-        return over
+        return over, answered
 
     def first_answer(self, run_id: str, *, seconds: float) -> float:
         """Seconds until the run has the first attempt with an outcome, a preview or a counted one."""
         began = time.monotonic()
         while time.monotonic() < began + seconds:
             run = self.get(f"/runs/{run_id}")
-            if any(attempt["outcome"] for job in run["jobs"] for attempt in job["attempts"]):
+            if has_answer(run):
                 return time.monotonic() - began
             time.sleep(0.1)
         raise SystemExit("there was no answer")
@@ -108,6 +114,11 @@ class Service:
                     return None
                 total += seen["card_seconds"]
         return total
+
+
+def has_answer(run: dict[str, Any]) -> bool:
+    """Whether an attempt of a run has an outcome, a preview or a counted one."""
+    return any(attempt["outcome"] for job in run["jobs"] for attempt in job["attempts"])
 
 
 @contextmanager
@@ -155,7 +166,7 @@ def ten(service: Service, device: str, mark: str) -> dict[str, Any]:
     """Ten reports at once: verdicts a minute, and what they were."""
     began = time.monotonic()
     ids = {name: service.submit(body) for name, body in bodies(device, mark).items()}
-    runs = service.await_end(ids, seconds=400)
+    runs, answered = service.await_end(ids, seconds=400)
     seconds = time.monotonic() - began
     attempts = [each for run in runs.values() for job in run["jobs"] for each in job["attempts"]]
     card_seconds = service.card_seconds(runs)
@@ -165,6 +176,8 @@ def ten(service: Service, device: str, mark: str) -> dict[str, Any]:
         "attempts": len(attempts),
         "attempts_a_minute": round(60 * len(attempts) / seconds, 2),
         "warm": sum(each["start"] == "warm" for each in attempts),
+        "previews": sum(each["kind"] == "preview" for each in attempts),
+        "first_answers_after_seconds": sorted(answered.values()),
         "seconds_of_each": {name.removesuffix(f" {mark}"): seconds_of(run) for name, run in runs.items()},
         "cold_although_warm_was_asked": sorted(
             {each["start_reason"]["code"] for each in attempts if each.get("start_reason")}
@@ -191,14 +204,22 @@ def crowd(service: Service, device: str) -> dict[str, Any]:
     script = f"# late\n{LATE}".replace("{cuda}", device)
     late = service.submit({"script": script, "targets": [{"device": device}]})
     first = service.first_answer(late, seconds=120)
-    runs = service.await_end({**ids, "late": late}, seconds=300)
+    answer_kinds = answers_so_far(service, late)
+    runs, _ = service.await_end({**ids, "late": late}, seconds=300)
     seconds = time.monotonic() - began
     return {
         "seconds": round(seconds, 2),
         "verdicts_a_minute": round(60 * len(runs) / seconds, 2),
         "first_answer_while_twenty_wait_seconds": round(first, 2),
+        "that_answer_was": answer_kinds,
         "verdicts": [[name.partition(" crowd")[0], run["verdict"]] for name, run in runs.items()],
     }
+
+
+def answers_so_far(service: Service, run_id: str) -> list[str]:
+    """The kinds of the attempts of a run that have an outcome."""
+    jobs = service.get(f"/runs/{run_id}")["jobs"]
+    return [attempt["kind"] for job in jobs for attempt in job["attempts"] if attempt["outcome"]]
 
 
 def measure_service(arguments: argparse.Namespace, keep_part: Callable[[dict[str, Any]], None]) -> None:
@@ -233,7 +254,9 @@ def measure_service(arguments: argparse.Namespace, keep_part: Callable[[dict[str
     keep_part(result)
 
 
-def measure_attempts(rounds: int, keep_part: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+def measure_attempts(
+    rounds: int, imports: int, keep_part: Callable[[dict[str, Any]], None]
+) -> dict[str, Any]:
     """Attempts a minute of one usual script, in turns. What is measured is kept after each of them."""
 
     def ways_of(bench: Bench) -> dict[str, Any]:
@@ -255,16 +278,13 @@ def measure_attempts(rounds: int, keep_part: Callable[[dict[str, Any]], None]) -
             for step in steps if number % 2 == 0 else reversed(steps):
                 step()
                 keep_part({"ways": ways_of(bench)})
-        for gated in (False, True, True, False, False, True, True, False):
-            bench.import_alone(gated=gated)
+        for number in range(imports):
+            # Each pair begins with the other one.
+            for gated in (False, True) if number % 2 == 0 else (True, False):
+                bench.import_alone(gated=gated)
+            keep_part({"ways": ways_of(bench), **gate_on_import(bench)})
     ways = ways_of(bench)
     rates = {name: way["attempts_a_minute"] for name, way in ways.items()}
-    imports = {
-        name: [round(seconds, 4) for _, seconds in way.runs]
-        for name, way in bench.measured.items()
-        if name.startswith("import")
-    }
-    plain, through_gate = imports["import, without the gate"], imports["import, with the gate"]
     return {
         "ways": ways,
         "by the gate alone": round(rates["node, 8 places"] / rates["node, 1 place"], 2),
@@ -274,15 +294,35 @@ def measure_attempts(rounds: int, keep_part: Callable[[dict[str, Any]], None]) -
         ),
         "of eight at once by hand": round(rates["node, 8 places"] / rates["by hand, 8 at once"], 2),
         "outputs_are_equal": len(set().union(*(way["outputs"] for way in ways.values()))) == 1,
-        "import_seconds": imports,
-        "gate_on_import": round(statistics.median(through_gate) / statistics.median(plain) - 1, 4),
+        **gate_on_import(bench),
     }
+
+
+def gate_on_import(bench: Bench) -> dict[str, Any]:
+    """The imports through the gate against the others of the same pair: mean and its standard error."""
+    measured = [bench.measured[f"import, {word} the gate"] for word in ("without", "with")]
+    found: dict[str, Any] = {}
+    for unit, (plain, gated) in {
+        "wall_seconds": [[seconds for _, seconds in way.runs] for way in measured],
+        "cpu_seconds": [way.cpu_seconds for way in measured],
+    }.items():
+        ratios = [one / other - 1 for one, other in zip(gated, plain, strict=True)]
+        found[unit] = {
+            "without": round(statistics.median(plain), 4),
+            "with": round(statistics.median(gated), 4),
+            "of_medians": round(statistics.median(gated) / statistics.median(plain) - 1, 4),
+            "mean_of_pairs": round(statistics.fmean(ratios), 4),
+            "standard_error": round(statistics.stdev(ratios) / len(ratios) ** 0.5, 4) if ratios[1:] else None,
+            "pairs": len(ratios),
+        }
+    return {"gate_on_import": found}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--part", nargs="*", default=["service", "attempts"], choices=["service", "attempts"])
     parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--imports", type=int, default=8, help="pairs of imports of torch")
     parser.add_argument("--places", type=int, default=8, help="attempts under way for each card")
     parser.add_argument("--sharing", action="store_true", help="let attempts share a card, in the new code")
     parser.add_argument("--device", default="cuda")
@@ -307,7 +347,9 @@ def main() -> None:
     if "service" in arguments.part:
         measure_service(arguments, partial(keep_part, "service"))
     if "attempts" in arguments.part:
-        keep_part("attempts", measure_attempts(arguments.rounds, partial(keep_part, "attempts")))
+        keep_part(
+            "attempts", measure_attempts(arguments.rounds, arguments.imports, partial(keep_part, "attempts"))
+        )
 
 
 if __name__ == "__main__":
