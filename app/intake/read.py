@@ -9,10 +9,10 @@ from typing import Literal
 from app.errors import InputError, TooLargeError
 from app.intake.claim.claim_text import read_claim
 from app.intake.claim.comments import comment_claim
-from app.intake.code.syntax import tree_cache
 from app.intake.exhibits.anchors import with_anchors, with_ties
 from app.intake.exhibits.exhibits import PostText, align, exhibits_of
 from app.intake.exhibits.stances import with_stances
+from app.intake.memory import reading_memory
 from app.intake.model.answer import MOST_ANSWER, believe
 from app.intake.model.join import join
 from app.intake.model.prompt import PROMPT_VERSION
@@ -40,7 +40,7 @@ def read(
 
     Raises TooLargeError over a limit, and InputError for a text that can't be read at all.
     """
-    with tree_cache():
+    with reading_memory():
         reading = _read(text, limits=limits, form=form, claim=claim, title=title)
     return without_needs(reading, ignore_needs)
 
@@ -78,7 +78,7 @@ def with_claim(reading: Reading, claim: str, *, text: str, limits: ReadLimits) -
     `text` is that of the report, which may show where something is raised. Raises TooLargeError, InputError.
     """
     _check_claim(claim, limits)
-    with tree_cache():
+    with reading_memory():
         own_claim = given_claim(claim).model_copy(update={"corrected": True})
         if reading.scripts:
             own_claim = with_anchors(own_claim, reading.scripts[0].script, [claim, text])
@@ -117,7 +117,7 @@ def with_answer(reading: Reading, answer: str, *, text: str, model: str = "") ->
             field="answer",
         )
     script = reading.scripts[0].script
-    with tree_cache():
+    with reading_memory():
         believed = believe(answer, text_for_model(text), script)
         claim = join(reading.claim, believed.readings)
         if claim != reading.claim:

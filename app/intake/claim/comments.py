@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from app.intake.code.syntax import dotted_name, nodes_of, normalise, tree_of
+from app.intake.memory import remembers
 from app.intake.words.vocabulary import DTYPE, INSTEAD, MODALS, SEE, SHOW, any_of, is_printed_line
 
 _CLAIM = re.compile(r"#+\s*claim\s*:\s*(.*)", re.IGNORECASE)
@@ -246,9 +247,12 @@ def statements_with_values(script: str) -> list[tuple[int, str]]:
     return [(line, value) for line, value in values if value is not None]
 
 
+@remembers()
 def _trailing_comments(text: str) -> dict[int, str]:
     """The comments that stand beside code, by line number."""
     comments: dict[int, str] = {}
+    if "#" not in text:
+        return comments
     lines = text.split("\n")
     try:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):

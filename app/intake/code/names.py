@@ -6,8 +6,9 @@ import ast
 import builtins
 import re
 from collections.abc import Collection
+from weakref import WeakKeyDictionary
 
-from app.intake.code.syntax import nodes_of, tree_of
+from app.intake.code.syntax import children_of, nodes_of, tree_of
 
 _BUILTINS = frozenset(dir(builtins)) | {
     "__file__",
@@ -20,6 +21,8 @@ _BUILTINS = frozenset(dir(builtins)) | {
 }
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _WORD = re.compile(r"[A-Za-z_]\w{2,}")
+# The bound names of trees, which many rules ask for.
+_BOUND: WeakKeyDictionary[ast.AST, frozenset[str]] = WeakKeyDictionary()
 _DYNAMIC = {"exec", "eval", "globals", "locals", "vars", "setattr", "get_ipython"}
 
 
@@ -38,8 +41,15 @@ def used_names(tree: ast.AST) -> set[str]:
     }
 
 
-def bound_names(tree: ast.AST) -> set[str]:
+def bound_names(tree: ast.AST) -> frozenset[str]:
     """Every name that is bound somewhere, in any scope."""
+    known = _BOUND.get(tree)
+    if known is None:
+        known = _BOUND[tree] = frozenset(_bound_names(tree))
+    return known
+
+
+def _bound_names(tree: ast.AST) -> set[str]:
     bound: set[str] = set()
     for node in nodes_of(tree):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
@@ -92,9 +102,10 @@ def undefined_names(tree: ast.Module) -> tuple[str, ...]:
 
     Bodies of functions may never run, so they are left out.
     """
-    if has_star_import(tree) or used_names(tree) & _DYNAMIC:
-        return ()
+    used = used_names(tree)
     defined_names = bound_names(tree) | _BUILTINS
+    if used <= defined_names or used & _DYNAMIC or has_star_import(tree):
+        return ()
     names: dict[str, None] = {}
     open_nodes: list[ast.AST] = list(reversed(tree.body))
     while open_nodes:
@@ -105,9 +116,7 @@ def undefined_names(tree: ast.Module) -> tuple[str, ...]:
             # Code in a `try` may be meant to fail.
             continue
         inner = {id(part) for part in _body_of(node)} if isinstance(node, _FUNCTIONS) else set()
-        open_nodes.extend(
-            child for child in reversed(list(ast.iter_child_nodes(node))) if id(child) not in inner
-        )
+        open_nodes.extend(child for child in reversed(children_of(node)) if id(child) not in inner)
     return tuple(names)
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import ast
 import platform
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from weakref import WeakKeyDictionary
 
 from app.errors import InputError
+from app.intake.memory import remembers
 
-_MOST_TREES = 4
-_TREES: ContextVar[dict[str, ast.Module] | None] = ContextVar("trees", default=None)
+# The texts of the remembered trees have so many characters. A tree takes a hundred times their memory.
+_MOST_CHARACTERS = 600_000
+# Fields that hold texts and numbers, and the contexts of names.
+_NO_NODES = frozenset({"ctx", "id", "attr", "arg", "kind", "type_comment", "level", "module", "conversion"})
+# The other fields of each kind of node.
+_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {}
 _NODES: WeakKeyDictionary[ast.AST, list[ast.AST]] = WeakKeyDictionary()
 
 
@@ -44,58 +46,42 @@ def _common_indent(lines: list[str]) -> str:
     return indent if all(line.startswith(indent) for line in lines if line.strip()) else ""
 
 
-@contextmanager
-def tree_cache() -> Iterator[None]:
-    """Cache the last few trees while a report is read. Nobody may change these trees."""
-    token = _TREES.set({})
-    try:
-        yield
-    finally:
-        _TREES.reset(token)
-
-
 def parse(script: str) -> ast.Module:
-    """The syntax tree. Raises InputError, which names line, column and Python's version."""
-    trees = _TREES.get()
-    if trees is None:
-        return _parse(script)
-    if script not in trees:
-        if len(trees) >= _MOST_TREES:
-            # A tree takes a hundred times the memory of its text.
-            del trees[next(iter(trees))]
-        trees[script] = _parse(script)
-    return trees[script]
+    """The syntax tree, which nobody may change. Raises InputError, which names line, column and version."""
+    outcome = _outcome(script)
+    if isinstance(outcome, InputError):
+        raise outcome
+    return outcome
 
 
-def _parse(script: str) -> ast.Module:
+@remembers(_MOST_CHARACTERS)
+def _outcome(script: str) -> ast.Module | InputError:
+    """The syntax tree, or what is wrong."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return ast.parse(script)
     except SyntaxError as error:
         where = f"line {error.lineno}, column {error.offset}" if error.lineno else "an unknown line"
-        raise InputError(
+        return InputError(
             f"Python {platform.python_version()} can't parse the script: {error.msg} at {where}.",
             code="syntax_error",
             field="script",
-        ) from error
+        )
     except (ValueError, RecursionError, MemoryError) as error:
         reason = (
             "it holds a character that no script may hold"
             if isinstance(error, ValueError)
             else "it is nested too deeply"
         )
-        raise InputError(
-            f"Python can't parse the script: {reason}.", code="syntax_error", field="script"
-        ) from error
+        return InputError(f"Python can't parse the script: {reason}.", code="syntax_error", field="script")
 
 
+@remembers(_MOST_CHARACTERS)
 def tree_of(text: str) -> ast.Module | None:
     """The syntax tree of the normalised text; None if it is no Python."""
-    try:
-        return parse(normalise(text))
-    except InputError:
-        return None
+    outcome = _outcome(normalise(text))
+    return None if isinstance(outcome, InputError) else outcome
 
 
 def parses(text: str) -> bool:
@@ -116,6 +102,22 @@ def error_line(text: str) -> int | None:
     return None
 
 
+def children_of(node: ast.AST) -> list[ast.AST]:
+    """The nodes right below a node, in order, but no contexts of names."""
+    children: list[ast.AST] = []
+    kind = type(node)
+    fields = _FIELDS.get(kind)
+    if fields is None:
+        fields = _FIELDS[kind] = tuple(field for field in kind._fields if field not in _NO_NODES)
+    for field in fields:
+        value = getattr(node, field, None)
+        if isinstance(value, list):
+            children.extend([part for part in value if isinstance(part, ast.AST)])
+        elif isinstance(value, ast.AST):
+            children.append(value)
+    return children
+
+
 def nodes_of(tree: ast.AST) -> list[ast.AST]:
     """Every node of a tree but the contexts of names, in order of depth.
 
@@ -125,12 +127,7 @@ def nodes_of(tree: ast.AST) -> list[ast.AST]:
     if known is None:
         known = [tree]
         for node in known:
-            for field in node._fields:
-                value = getattr(node, field, None)
-                if isinstance(value, list):
-                    known.extend([part for part in value if isinstance(part, ast.AST)])
-                elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
-                    known.append(value)
+            known.extend(children_of(node))
         _NODES[tree] = known
     return known
 

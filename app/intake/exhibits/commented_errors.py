@@ -170,9 +170,13 @@ def _only_says_so(words: str) -> bool:
 def _comments(text: str) -> Iterator[str]:
     """The comments outside of functions and classes, each without its signs."""
     count = 0
+    if "#" not in text:
+        return
     try:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            if token.type == tokenize.COMMENT and count < _MOST_COMMENTS:
+            if count >= _MOST_COMMENTS:
+                return
+            if token.type == tokenize.COMMENT:
                 count += 1
                 # An indented comment belongs to a block that may not run.
                 if token.start[1] == 0 or token.line[: token.start[1]].strip():

@@ -9,7 +9,7 @@ import ast
 import re
 import sys
 
-from app.intake.code.syntax import dotted_name, nodes_of
+from app.intake.code.syntax import children_of, dotted_name, nodes_of
 from app.intake.reading import Need, NeedKind
 
 _CUDA_DEVICE = re.compile(r"cuda(?::(\d{1,3}))?")
@@ -120,7 +120,7 @@ class _Finder:
         if isinstance(node, ast.Call):
             return self._visit_call(node)
         self._visit_word(node)
-        return list(ast.iter_child_nodes(node))
+        return children_of(node)
 
     def _visit_word(self, node: ast.AST) -> None:
         """Record packages that need a GPU, and texts that name one."""
@@ -184,7 +184,7 @@ class _Finder:
                 and len(keyword.value.elts) > 1
             ):
                 self._need(node, index=max(_integer(part) or 0 for part in keyword.value.elts))
-        return list(ast.iter_child_nodes(node))
+        return children_of(node)
 
     def _is_choice(self, test: ast.expr) -> bool:
         return any(

@@ -67,6 +67,11 @@ def unix_lines(text: str) -> str:
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 
+def may_hold_fence(text: str) -> bool:
+    """False if no line of the text opens or closes a fence."""
+    return "```" in text or "~~~" in text
+
+
 class _Fences:
     """Follows fences, line by line."""
 
@@ -75,6 +80,8 @@ class _Fences:
 
     def inside(self, line: str) -> bool:
         """True if the line belongs to a fence. Its first and last line do."""
+        if not may_hold_fence(line):
+            return self.open is not None
         match = _FENCE.match(line)
         if self.open is None:
             self.open = match[1] if match else None
@@ -90,6 +97,8 @@ def without_comments(text: str) -> str:
     A comment in a heading or in the middle of a line ends on that line or in that paragraph. An unclosed
     comment ends with its paragraph.
     """
+    if "<!--" not in text:
+        return text
     lines = text.split("\n")
     goes_on = _closed_in_paragraph(lines)
     last_close = max((at for at, line in enumerate(lines) if "-->" in line), default=-1)
@@ -141,6 +150,8 @@ def _outside_comments(line: str, *, in_comment: bool, inline_goes_on: bool) -> t
 
 def _fenced_pre(text: str) -> str:
     """The text with `<pre>` blocks as fences, unless they are unclosed or hold a fence."""
+    if "<pre" not in text.lower():
+        return text
     lines = text.split("\n")
     is_closed = _closed_without_fence(lines)
     fences, result, inside = _Fences(), list[str](), False
@@ -187,6 +198,8 @@ def _code_block(info: str, content: str, *, fenced: bool) -> Block:
 
 def _fenced_lines(text: str) -> str:
     """The text with fences on one line, ```` ```print(1)``` ````, split into lines."""
+    if "```" not in text:
+        return text
     fences, result = _Fences(), list[str]()
     for line in text.split("\n"):
         match = None if fences.inside(line) else _ONE_LINE.match(line)
@@ -204,7 +217,9 @@ def _quoted_once(lines: list[str]) -> str:
     The depth of a quote has no meaning here, and takes the parser quadratic time.
     """
     fences = _Fences()
-    return "\n".join(line if fences.inside(line) else _QUOTED_AGAIN.sub(r"\1", line) for line in lines)
+    return "\n".join(
+        line if fences.inside(line) or ">" not in line else _QUOTED_AGAIN.sub(r"\1", line) for line in lines
+    )
 
 
 def _inside(lines: list[str]) -> list[bool]:
@@ -221,7 +236,7 @@ def blocks_of(text: str) -> list[Block]:
     for fenced in (fenced_ticks, sessions_of_cells, fenced_sessions):
         lines = fenced(lines, _inside(lines), fence=_PRE_FENCE)
     source = "\n".join(lines)
-    if not any(_FENCE.match(line) for line in source.split("\n")):
+    if not _has_fence(source):
         source = fenced_bare_code(source, fence=_PRE_FENCE)
     lines = source.split("\n")
     reader = MarkdownIt("commonmark", {"maxNesting": _MOST_NESTING}).disable(
@@ -246,13 +261,17 @@ def blocks_of(text: str) -> list[Block]:
     return blocks
 
 
+def _has_fence(text: str) -> bool:
+    return may_hold_fence(text) and any(_FENCE.match(line) for line in text.split("\n"))
+
+
 def looks_like_markdown(text: str) -> bool:
     """True if a text is a report and no script.
 
     It has a fence or a heading or begins with a sentence, and can't be parsed as Python.
     """
     text = unix_lines(text)
-    has_fence = any(_FENCE.match(line) for line in text.split("\n"))
+    has_fence = _has_fence(text)
     has_heading = re.search(r"^#{1,6} ", text, re.MULTILINE) is not None
     first = next((line for line in text.split("\n") if line.strip() and not line.startswith("#")), "")
     if not (has_fence or has_heading or _SENTENCE.match(first)) or parses(text):

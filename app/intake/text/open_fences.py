@@ -19,6 +19,8 @@ _MOST_CHARACTERS = 20_000
 
 def closed_fences(text: str) -> str:
     """The text with a fence that stays open closed before the first section that is no Python."""
+    if not ("```" in text or "~~~" in text):
+        return text
     lines = text.split("\n")
     start = _open_start(lines)
     if start is None:
@@ -35,7 +37,7 @@ def _open_start(lines: Sequence[str]) -> int | None:
     """The line that opens the fence that goes on to the end of the text."""
     start, sign = None, ""
     for at, line in enumerate(lines):
-        match = _FENCE.match(line)
+        match = _FENCE.match(line) if "```" in line or "~~~" in line else None
         if match is None:
             continue
         if start is None:

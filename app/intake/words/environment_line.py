@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
+from app.intake.memory import remembers
 from app.intake.words.distributions import WELL_KNOWN
 
 _SYSTEMS = (
@@ -66,6 +68,7 @@ _OF_FORM = re.compile(
     r"|\w{0,20} ?versions? tested on[*_` ]{0,4}:.{0,120})",
     re.IGNORECASE,
 )
+_NAME = re.compile(r"[A-Za-z]{2}")
 _MOST_LINES = 400
 _MOST = 200
 _MOST_SEGMENTS = 12
@@ -78,17 +81,30 @@ def is_environment_block(text: str) -> bool:
     return bool(listed) and all(line in listed or line.endswith(":") for line in lines)
 
 
+@remembers()
 def is_environment_line(line: str) -> bool:
     """True if the line consists of packages and systems with their versions, and names at least one."""
     line = line.strip().strip(".*_`-• ").strip()[:_MOST]
-    if _OF_FORM.fullmatch(line):
+    if (":" in line or "=" in line) and _OF_FORM.fullmatch(line):
         return True
-    segments = [segment for segment in _SEPARATOR.split(line) if segment.strip()]
-    if not segments or len(segments) > _MOST_SEGMENTS:
+    # Most lines are told by their first segment, so the rest is looked at last.
+    if not any(map(str.isdigit, line)) or not all(
+        _SEGMENT.fullmatch(segment.strip()) for segment in _segments(line)
+    ):
         return False
-    matches = [_SEGMENT.fullmatch(segment.strip()) for segment in segments]
+    segments = list(_segments(line))
     if len(segments) == 1 and not _CERTAIN.search(line):
         # `torch 1.5` may be the value of a side.
         return False
-    named = any(re.match(r"[A-Za-z]{2}", segment) for segment in segments)
-    return named and all(matches) and any(character.isdigit() for character in line)
+    return 0 < len(segments) <= _MOST_SEGMENTS and any(map(_NAME.match, segments))
+
+
+def _segments(line: str) -> Iterator[str]:
+    """The pieces between separators. Blank ones are left out."""
+    start = 0
+    for separator in _SEPARATOR.finditer(line):
+        if line[start : separator.start()].strip():
+            yield line[start : separator.start()]
+        start = separator.end()
+    if line[start:].strip():
+        yield line[start:]

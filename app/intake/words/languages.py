@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from app.intake.words.keyed_pattern import key_set, words_of
+
 # A caption: nothing follows it on its line.
 _ENDS = r"(?=[:\s]*(?:$|[`:]))"
 _SEEN_IN_SPANISH = r"(?:obt(?:en)?id[oa]|real|actual|atual|observad[oa])"
@@ -192,6 +194,26 @@ _WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("and", (r"und",)),
     ("error", (r"fehler(?:meldung)?", r"erreur|message d['’]erreur", r"ошибка")),
 )
+# Each phrase of `_WORDS` holds one of these words, in all its forms. Most lines hold none, and need no look.
+_KEYS = key_set(
+    "ab aber absturz affiche alles alors anstatt anstelle aspettavo aspetto attend attendais attendait "
+    "attends attendu attendue attendues attendus attesa atteso aucun aucune auf ausgabe ausgegeben "
+    "austauscht avec bien cambia change con correcto correto cuando cuelga debe debería depuis desde "
+    "deve deveria devrait devuelve doit donne dovrebbe drucken druckt em en enquanto equivocado ergeben "
+    "ergebnis ergibt errado erreur erroné erronée erronées erronés ersetzt erwarte erwartet erwartete "
+    "erwartetes espera esperaba esperada esperado esperava espero esperoba est falsch falsche falschen "
+    "falscher falsches fauss fausse fausses fausss fehler fehlermeldung fonctionne funciona funcionaba "
+    "funktioniert funziona geben geht gibt habe heraus hraus hätte imprime incorrecte incorrecto invece "
+    "invés jedoch kein keine keinen keiner keinn keinr klappt kommt korrekt lance lanza lança liefern "
+    "liefert lieu lugar läuft lève mais marche mentre mientras mit morre mostra muere muestra muss "
+    "mussn müsste müssten nenhum nessun nessuna nessuno ningun ninguna ningún ningúna obtengo obtiene "
+    "obtiens obtient ordnung perfecto pero plante posto reemplaza remplace renvoie restituisce "
+    "resultado retorna retourne revienta richtig risultato résultat salida saída sbagliato seit si soll "
+    "solleva solln sollte sollten sortie sous stampa statt stattdessen stürzt su substitui sur "
+    "sustituye tandis und unter vai verhalten vez wenn wirft während à ändert вместо возвращает вывод "
+    "выводит выдает выдаёт вызывает должен должно начиная но ожидается ожидал ожидала ожидалось "
+    "ожидался ошибка падает печатает работает работало тогда"
+)
 # Chinese and Japanese write no spaces between words.
 _SIGNS: tuple[tuple[str, str], ...] = (
     ("instead of", r"而不是|而非|而不应该?是?"),
@@ -214,9 +236,9 @@ _SIGNS: tuple[tuple[str, str], ...] = (
     (": ", r"："),
 )
 _LATIN = re.compile(
-    "|".join(
-        rf"(?P<w{at}>(?<![\w-])(?:{'|'.join(patterns)})(?![\w-]))" for at, (_, patterns) in enumerate(_WORDS)
-    ),
+    r"(?<![\w-])(?:"
+    + "|".join(rf"(?P<w{at}>{'|'.join(patterns)})" for at, (_, patterns) in enumerate(_WORDS))
+    + r")(?![\w-])",
     re.IGNORECASE,
 )
 _ASIAN = re.compile("|".join(rf"(?P<s{at}>{pattern})" for at, (_, pattern) in enumerate(_SIGNS)))
@@ -228,13 +250,15 @@ _MOST_LINE = 4_000
 
 def in_english(text: str) -> str:
     """The prose with the words of claims in English. Lines keep their numbers."""
+    if _KEYS.isdisjoint(words_of(text)) and not _HAS_ASIAN.search(text):
+        return text
     return "\n".join(_line(line) for line in text.split("\n"))
 
 
 def _line(line: str) -> str:
     if len(line) > _MOST_LINE:
         return line
-    matches = list(_LATIN.finditer(line))
+    matches = [] if _KEYS.isdisjoint(words_of(line)) else list(_LATIN.finditer(line))
     pieces: list[str] = []
     at = 0
     for quoted in _QUOTED.finditer(line):

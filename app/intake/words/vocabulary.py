@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from app.intake.memory import remembers
 from app.intake.words.environment_line import is_environment_line
+from app.intake.words.keyed_pattern import key_set, keyed, words_of
 
 FLAGS = re.IGNORECASE
 
@@ -85,10 +87,8 @@ MACHINE = (
 )
 
 # The name of an exception type, and a line `SomeError: message`.
-TYPE = (
-    r"(?:[A-Za-z_]\w{0,80}\.){0,8}_?[A-Z]\w{0,80}?(?:Error|Exception|Interrupt|Iteration|Failed"
-    r"|Warning|NotImplemented)"
-)
+_TYPE_ENDS = ("Error", "Exception", "Interrupt", "Iteration", "Failed", "Warning", "NotImplemented")
+TYPE = rf"(?:[A-Za-z_]\w{{0,80}}\.){{0,8}}_?[A-Z]\w{{0,80}}?{any_of(*_TYPE_ENDS)}"
 EXCEPTION_LINE = re.compile(
     rf"(?P<type>{TYPE})(?::\s*(?P<message>.*)|\.)?|(?P<dotted>(?:[a-z_]\w*\.)+_?[A-Z]\w+):\s+(?P<text>.*)",
     re.DOTALL,
@@ -101,6 +101,7 @@ NUMBER = (
 # A number that is no part of an expression such as `pi/4` or `1/2`.
 WHOLE_NUMBER = rf"(?:(?<![\w)\]][/*^+]){NUMBER}(?![/^]\w|\*{{1,2}}\w))"
 QUOTED = r"(?:\"[^\"\n]{1,500}\"|`[^`\n]{1,500}`|“[^”\n]{1,500}”|(?<!\w)'[^'\n]{1,500}'(?!\w))"
+_QUOTED = re.compile(QUOTED)
 # Literals that can be compared with output: a quoted text, a number, a constant of Python, a tensor, a list.
 _COMPLEX = r"\([-+]?\d[\d.e]*[-+]\d[\d.e]*j\)"
 # Dtypes, shapes and layouts: `torch.float64`, `float32`, `torch.Size([2, 3])`, `torch.channels_last`.
@@ -138,24 +139,29 @@ _SIDE_NAMES = {"gpu": "cuda", "inductor": "compiled"}
 _ON_GPU = re.compile(r"device='cuda")
 _TENSOR = re.compile(r"\s*tensor\(")
 
+# Words that no program prints beside a value.
+_PROSE_WORDS = key_set(
+    "the are when because which that should expected instead every each between happen happens then we you "
+    "my an this these does do not no raise raises raised throw throws can will with for same different "
+    "please using want wants wanted become becomes takes "
+    # Common words of other languages.
+    "es el los las una der das ist und nicht ein eine einer einr mit statt sollte le les est une doit "
+    "debería devrait deve não"
+)
 # In `a: 1` and `i = 3` the word is a name; in `a value` it is prose.
 _NO_NAME = r"(?!\s*[:=]|\s+[-+]?\d)"
-_PROSE = re.compile(
-    r"\b(?:(?:a|i|it|if)\b"
-    + _NO_NAME
-    + r"|the|is(?! (?:nan|inf|finite|none|zero|equal|close)\s*[:=])|are|when|because|which|that|should"
-    r"|expected|instead|every|each|between|happens?|then|we|you|my|an|this|these|does|do|not|no"
-    r"|raises?|raised|throws?|can|will|with|for|same|different|please|using"
-    # Common words of other languages that no program prints beside a value.
-    r"|es|el|los|las|una|der|das|ist|und|nicht|eine?r?|mit|statt|sollte|le|les|est|une|au lieu|doit"
-    r"|debería|devrait|deve|não|wants?|wanted|becomes?|takes|differs? (?:from|between|by))\b"
-    r"|\b(?:works?|worked|fail(?:s|ed)|crash(?:es|ed)|slower|faster) (?:in|on|with|under|than|since"
-    r"|fine)\b"
+_PROSE = keyed(
+    "a i it if is au differ differs work works worked fails failed crashes crashed slower faster contain "
+    "contains",
+    rf"\b(?:(?:a|i|it|if)\b{_NO_NAME}|is(?! (?:nan|inf|finite|none|zero|equal|close)\s*[:=])\b|au lieu\b"
+    r"|differs? (?:from|between|by)\b"
+    r"|(?:works?|worked|fail(?:s|ed)|crash(?:es|ed)|slower|faster) (?:in|on|with|under|than|since|fine)\b"
     # `gradients contain nan` is prose; `contains nan: True` is output.
-    r"|\bcontains? (?:nan|inf)s?\b(?!\s*[:=]|\s+(?:True|False)\b)"
-    # Letters of scripts other than Latin: such a line is read as a sentence.
-    r"|[\u0400-\u04ff\u0590-\u06ff\u0900-\u097f\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]",
-    FLAGS,
+    r"|contains? (?:nan|inf)s?\b(?!\s*[:=]|\s+(?:True|False)\b))",
+)
+# Letters of scripts other than Latin: such a line is read as a sentence.
+_OTHER_LETTERS = re.compile(
+    r"[\u0400-\u04ff\u0590-\u06ff\u0900-\u097f\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]"
 )
 _VALUE_AHEAD = re.compile(
     rf"(?:[^\s:=,]{{1,60}}[ \t:=,]+){{0,7}}(?:{NUMBER}|[\[({{]"
@@ -199,27 +205,42 @@ _SIDE_ERROR = re.compile(
 )
 
 
+@remembers()
 def is_printed_line(line: str) -> bool:
     """True if a line looks like a program's output, and not like a person's sentence."""
     line = line.strip()[:_MOST_LINE]
-    if is_environment_line(line):
-        return False
-    if (
-        EXCEPTION_LINE.fullmatch(line)
-        or is_side_error(line)
-        or (_TYPE_INSIDE.search(line) and not _PROSE.search(line.partition("Error")[0]))
-    ):
+    return _looks_printed(line) and not is_environment_line(line)
+
+
+def _looks_printed(line: str) -> bool:
+    if EXCEPTION_LINE.fullmatch(line) or is_side_error(line) or _shows_error(line):
         return True
     if _ITEM.match(line):
         return False
     if any(pattern.fullmatch(line) for pattern in (_MEMBER, _TEXT, _DTYPE_LINE, _REPR)):
         return True
-    return _VALUE_AHEAD.match(line) is not None and _PROSE.search(_without_quotes(line)) is None
+    return _VALUE_AHEAD.match(line) is not None and not _has_prose(_without_quotes(line))
+
+
+def _shows_error(line: str) -> bool:
+    return (
+        any(end in line for end in _TYPE_ENDS)
+        and _TYPE_INSIDE.search(line) is not None
+        and not _has_prose(line.partition("Error")[0])
+    )
+
+
+def _has_prose(text: str) -> bool:
+    return (
+        not _PROSE_WORDS.isdisjoint(words_of(text))
+        or _PROSE.search(text) is not None
+        or (not text.isascii() and _OTHER_LETTERS.search(text) is not None)
+    )
 
 
 def is_prose(line: str) -> bool:
     """True if a line holds words of a sentence outside of quotes."""
-    return _PROSE.search(_without_quotes(line.strip()[:_MOST_LINE])) is not None
+    return _has_prose(_without_quotes(line.strip()[:_MOST_LINE]))
 
 
 def is_timing(line: str) -> bool:
@@ -227,6 +248,7 @@ def is_timing(line: str) -> bool:
     return _TIMING.search(line[:_MOST_LINE]) is not None
 
 
+@remembers()
 def is_version_line(line: str) -> bool:
     """True if a printed line is a version, alone or beside the name of a package."""
     return _VERSION_LINE.fullmatch(line.strip()[:200]) is not None or is_environment_line(line)
@@ -243,7 +265,7 @@ def shows_cuda_tensor(lines: Iterable[str]) -> bool:
 
 
 def _without_quotes(line: str) -> str:
-    return re.sub(QUOTED, " ", line)
+    return _QUOTED.sub(" ", line) if any(sign in line for sign in "\"`“'") else line
 
 
 def other_device_of(text: str) -> str | None:
