@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Set
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from app.intake.code.names import bound_names
@@ -150,7 +150,7 @@ def _all_printed(tree: ast.Module) -> bool:
     )
 
 
-def _is_printed(statement: ast.stmt, bound: Set[str]) -> bool:
+def _is_printed(statement: ast.stmt, bound: AbstractSet[str]) -> bool:
     """True for text that can be parsed, but is output: `tensor(1.)`, `[1, 2]`, `loss: 0.5`."""
     if isinstance(statement, ast.AnnAssign):
         kind = statement.annotation
@@ -177,11 +177,11 @@ def _is_printed(statement: ast.stmt, bound: Set[str]) -> bool:
     return isinstance(value, ast.List | ast.Tuple | ast.Dict | ast.Set) or _is_name(value, bound)
 
 
-def _is_name(value: ast.expr, bound: Set[str]) -> bool:
+def _is_name(value: ast.expr, bound: AbstractSet[str]) -> bool:
     return (isinstance(value, ast.Name) and value.id not in bound) or _is_of_library(value, bound)
 
 
-def _is_of_library(value: ast.expr, bound: Set[str]) -> bool:
+def _is_of_library(value: ast.expr, bound: AbstractSet[str]) -> bool:
     """True for types and constants in output: `np.float64(0.5)`, `np.True_`, `torch.float32`."""
     if (
         not isinstance(value, ast.Attribute)
@@ -196,7 +196,7 @@ def _without_tail(text: str, original_lines: list[str]) -> Piece:
     """The code, without output below it that can be parsed. `original_lines`: as in the report."""
     tree = tree_of(text)
     body = tree.body if tree else []
-    bound: Set[str] = bound_names(tree) if tree else set()
+    bound: AbstractSet[str] = bound_names(tree) if tree else set()
     count = len(body)
     while count and _is_printed(body[count - 1], bound):
         count -= 1

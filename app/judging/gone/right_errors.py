@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 from app.intake.claim.claims import ANY_ERROR, Check, CheckKind, Role
 from app.intake.code.names import bound_names, used_names
@@ -91,7 +92,7 @@ def _holds(node: ast.stmt, line: int) -> bool:
     return node.lineno <= line <= (node.end_lineno or node.lineno)
 
 
-def _hang_on(statements: Sequence[ast.stmt], names: Set[str]) -> bool:
+def _hang_on(statements: Sequence[ast.stmt], names: AbstractSet[str]) -> bool:
     """Whether each of the statements uses what the ones before it bound, from `names` on."""
     for node in statements:
         if not used_names(node) & names:
