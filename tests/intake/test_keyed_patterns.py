@@ -14,7 +14,7 @@ import pytest
 
 import app.intake
 from app.intake.words import languages
-from app.intake.words.keyed_pattern import KeyedPattern, keyed, words_of
+from app.intake.words.keyed_pattern import KeyedPattern, keyed_pattern, words_of
 
 # States of a walk through a pattern: a key was met, or the word so far. `?` stands for unknown letters.
 MET = "met"
@@ -113,12 +113,12 @@ def test_each_phrase_of_another_language_has_a_key(english: str, phrases: tuple[
     ],
 )
 def test_a_pattern_that_does_without_its_keys_is_seen(keys: str, pattern: str) -> None:
-    each = keyed(keys, pattern)
+    each = keyed_pattern(keys, pattern)
     assert not is_covered(each.pattern, each.keys)
 
 
 def test_a_keyed_pattern_finds_what_its_pattern_finds() -> None:
-    each = keyed("fail fails", r"\bfails? (?:on|with) \w+")
+    each = keyed_pattern("fail fails", r"\bfails? (?:on|with) \w+")
     match = each.search("It FAILS on Windows.")
     assert match is not None
     assert match[0] == "FAILS on Windows"

@@ -35,6 +35,6 @@ def key_set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-def keyed(keys: str, pattern: str) -> KeyedPattern:
+def keyed_pattern(keys: str, pattern: str) -> KeyedPattern:
     """The pattern with its keys, which are in lower case. Upper and lower case are the same to it."""
     return KeyedPattern(re.compile(pattern, re.IGNORECASE), key_set(keys))

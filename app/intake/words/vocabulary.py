@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from app.intake.memory import remembers
 from app.intake.words.environment_line import is_environment_line
-from app.intake.words.keyed_pattern import key_set, keyed, words_of
+from app.intake.words.keyed_pattern import key_set, keyed_pattern, words_of
 
 FLAGS = re.IGNORECASE
 
@@ -150,7 +150,7 @@ _PROSE_WORDS = key_set(
 )
 # In `a: 1` and `i = 3` the word is a name; in `a value` it is prose.
 _NO_NAME = r"(?!\s*[:=]|\s+[-+]?\d)"
-_PROSE = keyed(
+_PROSE = keyed_pattern(
     "a i it if is au differ differs work works worked fails failed crashes crashed slower faster contain "
     "contains",
     rf"\b(?:(?:a|i|it|if)\b{_NO_NAME}|is(?! (?:nan|inf|finite|none|zero|equal|close)\s*[:=])\b|au lieu\b"
