@@ -56,9 +56,9 @@ from app.intake.remarks.right_messages import message_of_output
 from app.intake.remarks.value_tables import tabled_values
 from app.intake.remarks.values_of_devices import values_of_devices
 from app.intake.remarks.values_of_versions import values_before_change, values_of_versions
+from app.intake.sessions.shell_sessions import REPEATED
 from app.intake.snippets.parts import Part, PartKind
 from app.intake.snippets.roles import says_it_works
-from app.intake.snippets.shell_sessions import REPEATED
 from app.intake.words.frequency_words import with_frequency
 from app.intake.words.languages import in_english
 from app.intake.words.praise import is_only_praise, speaks_of_another_place, tells_the_past

@@ -94,13 +94,29 @@ def _display(code: str, statements: list[ast.Expr]) -> tuple[str, int]:
         if statement.end_lineno is None:
             continue
         first, last, end = statement.lineno - 1, statement.end_lineno - 1, statement.end_col_offset or 0
-        lines[last] = lines[last][:end] + b")" + lines[last][end:]
-        lines[first] = (
-            lines[first][: statement.col_offset] + DISPLAY.encode() + lines[first][statement.col_offset :]
-        )
+        start = statement.col_offset
+        opens, closes = (b"(", b"))") if _needs_brackets(lines, statement) else (b"", b")")
+        lines[last] = lines[last][:end] + closes + lines[last][end:]
+        lines[first] = lines[first][:start] + DISPLAY.encode() + opens + lines[first][start:]
         count += 1
     text = b"\n".join(lines).decode()
     return (text, count) if 0 < count <= _MOST_SHOWN and parses(text) else (code, 0)
+
+
+def _needs_brackets(lines: list[bytes], statement: ast.Expr) -> bool:
+    """True for an expression that is another one as an argument: `a, b`, `*a, b`, `yield a`."""
+    if not isinstance(statement.value, ast.Tuple | ast.Starred | ast.Yield | ast.YieldFrom):
+        return False
+    own = lines[statement.lineno - 1 : statement.end_lineno]
+    own[-1] = own[-1][: statement.end_col_offset]
+    own[0] = own[0][statement.col_offset :]
+    call = tree_of("f(" + b"\n".join(own).decode() + ")")
+    value = call.body[0].value if call is not None and isinstance(call.body[0], ast.Expr) else None
+    return not (
+        isinstance(value, ast.Call)
+        and len(value.args) == 1
+        and ast.dump(value.args[0]) == ast.dump(statement.value)
+    )
 
 
 def _prints(value: ast.expr) -> bool:

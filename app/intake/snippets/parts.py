@@ -9,12 +9,12 @@ from enum import StrEnum
 
 from app.intake.claim.claim_text import is_raise_line
 from app.intake.code.syntax import parses
+from app.intake.sessions.labelled_sessions import labelled_sessions
+from app.intake.sessions.shell_sessions import Piece
 from app.intake.snippets.inline_code import inline_statements, statements_in_sentence
-from app.intake.snippets.labelled_sessions import labelled_sessions
 from app.intake.snippets.output_marks import without_common_sign
 from app.intake.snippets.rewrites import make_readable
 from app.intake.snippets.roles import about_versions_only, only_computes
-from app.intake.snippets.shell_sessions import Piece
 from app.intake.snippets.transcripts import does_something, take_apart, without_magics
 from app.intake.text.fenced_prose import is_fenced_prose
 from app.intake.text.markdown import Block

@@ -4,38 +4,32 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from app.intake.code.names import bound_names
 from app.intake.code.syntax import error_line, nodes_of, parses, tree_of
-from app.intake.snippets.output_marks import commented_output, split_marked_lines, traceback_start
-from app.intake.snippets.rewrites import make_readable, with_all_rewrites
-from app.intake.snippets.shell_sessions import (
+from app.intake.sessions.prompts import (
+    IPYTHON_OUT,
+    PROMPT,
+    ipython_session,
+    is_ipython_session,
+    is_prompt,
+    is_python_session,
+    python_session,
+)
+from app.intake.sessions.shell_sessions import (
+    SHELL,
     Piece,
     answers_of_repeated_command,
     shell_session,
     without_status,
 )
+from app.intake.snippets.output_marks import commented_output, split_marked_lines, traceback_start
+from app.intake.snippets.rewrites import make_readable, with_all_rewrites
 from app.intake.words.vocabulary import SCALAR
 
-_PROMPT = re.compile(r"(?:>>>|\.\.\.)(?: |$)")
-_IPYTHON_IN = re.compile(r"(?:In ?\[[\d *]{1,6}\]:|[Ii]n ?>) ?")
-_IPYTHON_OUT = re.compile(r"(?:Out ?\[\d{1,6}\]:|[Oo]ut ?>) ?")
-_IPYTHON_MORE = re.compile(r" {2,}\.{3,}: ?")
-_COMMANDS = (
-    r"conda|mamba|pip3?|git|apt(?:-get)?|sudo|cd|export|docker|wget|curl|source|python3?(?:\.\d+)?"
-    r"|torchrun|bash|uv|nvidia-smi"
-)
-_SHELL = re.compile(
-    r"\s*(?:[\w.@:~/-]{0,80}\$ +|% +(?=\w)|\([\w.-]+\) +\S{0,80}\$ *|> *(?=python|pip|conda)"
-    # A name with a bare number behind it may be a printed value.
-    rf"|(?=(?:{_COMMANDS})\s+(?!-?\d+(?:\.\d*)?\s*$)[\w./-])|(?=cat >)"
-    # Prompts of zsh and fish with a sign of their own, of Windows, and of root.
-    r"|(?:\([\w.-]{1,40}\) ?)?(?:[\w.@:~/-]{0,60} )?[➜\u276fλ⟩▶] +(?=\S)"
-    r"|(?:\([\w.-]{1,40}\) ?)?(?:PS )?[A-Za-z]:[\\/][^\n<>|]{0,120}> ?(?=\S)"
-    rf"|\[?\w[\w.-]{{0,40}}@[\w.-]{{1,60}}[: ][^\n]{{0,80}}?\]?[#%] ?(?=(?:{_COMMANDS})\b))"
-)
 _MAGIC = re.compile(r"[ \t]*(?:%{1,2}[a-z]\w*(?:[ \t]|$)|![\w./~-])")
 _LIKE_CODE = re.compile(
     r"\s*(?:import |from \w[\w.]* import |def |class |@\w|for .+:|while .+:|(?:el)?if .+:|with .+:"
@@ -75,14 +69,7 @@ _REPRESENTATIONS = frozenset(
 def take_apart(text: str) -> Piece:
     """The code, output and shell commands of a block. In doubt, a line is output."""
     lines = text.split("\n")
-    # `...` alone may stand for lines that were left out.
-    if any(line.lstrip().startswith(">>>") and _PROMPT.match(line.lstrip()) for line in lines[:_MOST_LINES]):
-        return _with_prompt_as_mark(lines) or _prompts(
-            [line.lstrip() if _PROMPT.match(line.lstrip()) else line for line in lines]
-        )
-    if any(_IPYTHON_IN.match(line) or _IPYTHON_OUT.match(line) for line in lines) and (
-        piece := _ipython(lines)
-    ):
+    if piece := _session_with_prompts(text, lines):
         return piece
     if does_something(plain := make_readable(text)[0]):
         whole = _without_tail(plain, lines)
@@ -93,18 +80,38 @@ def take_apart(text: str) -> Piece:
         return Piece(code=text)
     if piece := _with_output_inside(lines):
         return piece
-    are_commands = [_SHELL.match(line) is not None for line in lines]
+    are_commands = [SHELL.match(line) is not None for line in lines]
     return _session(lines, are_commands) if any(are_commands) else _cut(with_all_rewrites(text), lines)
+
+
+def _session_with_prompts(text: str, lines: list[str]) -> Piece | None:
+    """A session of Python or IPython; None for anything else, as for code with prompts in a docstring."""
+    if is_python_session(lines[:_MOST_LINES]) and not does_something(text):
+        return _with_prompt_as_mark(lines) or _below_head(lines, python_session)
+    if is_ipython_session(lines):
+        return _below_head(lines, ipython_session)
+    return _outputs_only(lines) if any(map(IPYTHON_OUT.match, lines)) else None
 
 
 def _with_prompt_as_mark(lines: list[str]) -> Piece | None:
     """Code without prompts above lines such as `>>> A b`, which are no Python: `>>>` marks the output."""
     first = next((line for line in lines if line.strip()), "")
     marked = [line[3:].strip() for line in lines if line.startswith(">>>")]
-    if not marked or _PROMPT.match(first) or all(map(parses, marked)):
+    if not marked or PROMPT.match(first) or all(map(parses, marked)):
         return None
     code = "\n".join("" if line.startswith(">>>") else line for line in lines)
     return Piece(code=code.strip("\n"), output="\n".join(marked)) if does_something(code) else None
+
+
+def _below_head(lines: list[str], session: Callable[[list[str]], Piece]) -> Piece:
+    """A session, with the code without prompts above it that belongs to it, and the output of that code."""
+    first = next(at for at, line in enumerate(lines) if is_prompt(line))
+    head = take_apart("\n".join(lines[:first]))
+    if not head.code or head.session:
+        return session(lines)
+    piece = session(lines[first:])
+    code, output = f"{head.code.rstrip()}\n{piece.code}", "\n".join(filter(None, [head.output, piece.output]))
+    return replace(piece, code=code, output=output)
 
 
 def _with_output_inside(lines: list[str]) -> Piece | None:
@@ -264,61 +271,13 @@ def _looks_printed(lines: list[str]) -> bool:
     return bool(lines) and _OUTPUT_SIGN.search(lines[0]) is not None
 
 
-def _prompts(lines: list[str]) -> Piece:
-    """A session with `>>>` prompts. A line with `...` is code only right below other code.
-
-    A comment in between is no output: somebody wrote it into the session later.
-    """
-    code: list[str] = []
-    output: list[str] = []
-    answers: list[tuple[str, list[str]]] = []
-    typing = False
-    for line in lines:
-        typing = _PROMPT.match(line) is not None and (line.startswith(">>>") or typing)
-        if typing:
-            code.append(line[4:])
-        elif line.startswith("#"):
-            code.append(line)
-            # The output above the first comment has no caption.
-            answers += [("", output[:])] if output and not answers else []
-            answers.append((line.strip("# "), []))
-        elif line.strip() != "..." and code and not _SHELL.match(line):
-            output.append(line)
-            if answers and line.strip():
-                answers[-1][1].append(line)
-    texts = [(comment, "\n".join(answer)) for comment, answer in answers if answer]
-    return Piece(
-        code="\n".join(code),
-        output="\n".join(output).strip("\n"),
-        transcript=True,
-        answers=tuple(texts) if len(texts) > 1 else (),
-    )
-
-
-def _ipython(lines: list[str]) -> Piece | None:
-    """A session of IPython: `In [1]:`, its continuation lines, `Out[1]:` and output."""
-    if not any(_IPYTHON_IN.match(line) for line in lines):
-        return _outputs_only(lines)
-    code: list[str] = []
-    output: list[str] = []
-    for line in lines:
-        if match := _IPYTHON_IN.match(line) or _IPYTHON_MORE.match(line):
-            code.append(line[match.end() :])
-        elif out := _IPYTHON_OUT.match(line):
-            output.append(line[out.end() :])
-        elif code:
-            # Above the first prompt stands what IPython says of itself.
-            output.append(line)
-    return Piece(code="\n".join(code), output="\n".join(output).strip("\n"), transcript=True)
-
-
 def _outputs_only(lines: list[str]) -> Piece | None:
     """A session that shows `Out[2]:`, but not `In [2]:`. A blank line ends an output."""
     code: list[str] = []
     output: list[str] = []
     is_shown = is_version = False
     for line in lines:
-        out = _IPYTHON_OUT.match(line)
+        out = IPYTHON_OUT.match(line)
         if out:
             is_version = bool(code) and code[-1].rstrip().endswith("__version__")
         is_shown = bool(out) or (is_shown and bool(line.strip()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-_PROMPT = re.compile(r"(?:>>> ?\S|In ?\[[\d *]{1,6}\]: ?\S)")
+_PROMPT = re.compile(r"(?:>>>[ \t]*\S|In ?\[[\d *]{1,6}\]:[ \t]*\S)")
 _GOES_ON = re.compile(r"(?:>>>|\.\.\.|In ?\[|Out ?\[| {2,}\.{3,}:)")
 
 

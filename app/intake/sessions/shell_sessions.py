@@ -6,6 +6,20 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+_COMMANDS = (
+    r"conda|mamba|pip3?|git|apt(?:-get)?|sudo|cd|export|docker|wget|curl|source|python3?(?:\.\d+)?"
+    r"|torchrun|bash|uv|nvidia-smi"
+)
+# The beginning of a line that was typed at the prompt of a shell.
+SHELL = re.compile(
+    r"\s*(?:[\w.@:~/-]{0,80}\$ +|% +(?=\w)|\([\w.-]+\) +\S{0,80}\$ *|> *(?=python|pip|conda)"
+    # A name with a bare number behind it may be a printed value.
+    rf"|(?=(?:{_COMMANDS})\s+(?!-?\d+(?:\.\d*)?\s*$)[\w./-])|(?=cat >)"
+    # Prompts of zsh and fish with a sign of their own, of Windows, and of root.
+    r"|(?:\([\w.-]{1,40}\) ?)?(?:[\w.@:~/-]{0,60} )?[➜\u276fλ⟩▶] +(?=\S)"
+    r"|(?:\([\w.-]{1,40}\) ?)?(?:PS )?[A-Za-z]:[\\/][^\n<>|]{0,120}> ?(?=\S)"
+    rf"|\[?\w[\w.-]{{0,40}}@[\w.-]{{1,60}}[: ][^\n]{{0,80}}?\]?[#%] ?(?=(?:{_COMMANDS})\b))"
+)
 _SHOWS = re.compile(r"\b(?:cat|more|less|bat|type)\b[^|<>&;\n]{1,200}\.py\s*$")
 _HERE = re.compile(
     r"(?:\bcat\b[^<\n]{0,200}|\bpython[\d.]*(?: -)?"

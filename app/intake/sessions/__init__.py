@@ -1,0 +1,1 @@
+"""Sessions that people paste: of Python, of IPython, and of a shell."""

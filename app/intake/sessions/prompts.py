@@ -1,0 +1,138 @@
+"""Sessions of Python and IPython: the code behind their prompts, and the output below it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from app.intake.code.syntax import parses
+from app.intake.sessions.shell_sessions import SHELL, Piece
+
+# Some people leave out the blank behind `>>>`. A word behind `...` may be prose.
+PROMPT = re.compile(r"(?:>>>|\.\.\.)(?:[ \t]|$)|>>>(?=[\w('\"\[{@#-])")
+IPYTHON_OUT = re.compile(r"(?:Out ?\[\d{1,6}\]:|[Oo]ut ?>) ?")
+_IPYTHON_IN = re.compile(r"(?:In ?\[[\d *]{1,6}\]:|[Ii]n ?>) ?")
+_IPYTHON_MORE = re.compile(r"[ \t]*\.{3,}: ?")
+
+
+def is_prompt(line: str) -> bool:
+    """Whether a line begins with a prompt of Python or IPython."""
+    return _is_first(line) or _IPYTHON_IN.match(line.lstrip()) is not None
+
+
+def is_python_session(lines: Sequence[str]) -> bool:
+    """Whether a line begins with `>>>`. `...` alone may stand for lines that were left out."""
+    return any(map(_is_first, lines))
+
+
+def is_ipython_session(lines: Sequence[str]) -> bool:
+    """Whether a line begins with `In [1]:`."""
+    return any(_IPYTHON_IN.match(line.lstrip()) for line in lines)
+
+
+def _is_first(line: str) -> bool:
+    line = line.lstrip()
+    return line.startswith(">>>") and PROMPT.match(line) is not None
+
+
+def python_session(lines: Sequence[str]) -> Piece:
+    """A session with `>>>` prompts. A line with `...` is code only right below other code.
+
+    A comment in between is no output: somebody wrote it into the session later.
+    """
+    cells: list[list[str]] = []
+    output: list[str] = []
+    answers: list[tuple[str, list[str]]] = []
+    typing = False
+    for given in lines:
+        line = given.lstrip() if PROMPT.match(given.lstrip()) else given
+        typing = PROMPT.match(line) is not None and (line.startswith(">>>") or typing)
+        if typing:
+            is_first = line.startswith(">>>")
+            cells += [[]] if is_first else []
+            cells[-1].append(line[3:].removeprefix(" "))
+        elif line.startswith("#"):
+            cells.append([line])
+            # The output above the first comment has no caption.
+            answers += [("", output[:])] if output and not answers else []
+            answers.append((line.strip("# "), []))
+        elif line.strip() != "..." and cells and not SHELL.match(line):
+            output.append(line)
+            if answers and line.strip():
+                answers[-1][1].append(line)
+    texts = [(comment, "\n".join(answer)) for comment, answer in answers if answer]
+    return Piece(
+        code=_code_of(cells),
+        output="\n".join(output).strip("\n"),
+        transcript=True,
+        answers=tuple(texts) if len(texts) > 1 else (),
+    )
+
+
+def ipython_session(lines: Sequence[str]) -> Piece:
+    """A session of IPython: `In [1]:`, its continuation lines, `Out[1]:` and output."""
+    lines = _from_margin(lines)
+    cells: list[list[str]] = []
+    output: list[str] = []
+    at = 0
+    while at < len(lines):
+        if match := _IPYTHON_IN.match(lines[at]):
+            cell, at = _cell_from(lines, at, match.end())
+            cells.append(cell)
+            continue
+        out = IPYTHON_OUT.match(lines[at])
+        if out or cells:
+            # Above the first prompt stands what IPython says of itself.
+            output.append(lines[at][out.end() :] if out else lines[at])
+        at += 1
+    return Piece(code=_code_of(cells, are_whole=True), output="\n".join(output).strip("\n"), transcript=True)
+
+
+def _from_margin(lines: Sequence[str]) -> Sequence[str]:
+    """The lines without the blanks that stand before the first prompt."""
+    first = next((line for line in lines if _IPYTHON_IN.match(line.lstrip())), "")
+    margin = first[: len(first) - len(first.lstrip())]
+    return [line.removeprefix(margin) for line in lines]
+
+
+def _cell_from(lines: Sequence[str], at: int, end: int) -> tuple[list[str], int]:
+    """The code of a cell, and the line behind it. It may stand below its prompt."""
+    cell, at = [lines[at][end:]], at + 1
+    while at < len(lines) and not _IPYTHON_IN.match(lines[at]) and (more := _IPYTHON_MORE.match(lines[at])):
+        cell.append(lines[at][more.end() :])
+        at += 1
+    below = at
+    while below < len(lines) and lines[below].strip() and not _is_mark(lines[below]):
+        below += 1
+    if not any(map(str.strip, cell)) and below > at and parses("\n".join(lines[at:below])):
+        return list(lines[at:below]), below
+    return cell, at
+
+
+def _is_mark(line: str) -> bool:
+    return _IPYTHON_IN.match(line) is not None or IPYTHON_OUT.match(line) is not None
+
+
+def _code_of(cells: Sequence[list[str]], *, are_whole: bool = False) -> str:
+    """The code of all cells. If it is no Python, blanks go that a cell has too many behind its prompt.
+
+    `are_whole`: no cell goes on in the next one. `>>>` may stand before each line of a block.
+    """
+    code = "\n".join(line for cell in cells for line in cell)
+    if parses(code):
+        return code
+    lines: list[str] = []
+    for cell in cells:
+        above = next((line for line in reversed(lines) if line.strip()), "")
+        is_inside = not are_whole and (above[:1].isspace() or above.rstrip().endswith(":"))
+        lines += cell if is_inside and cell[0][:1].isspace() else _without_indent(cell)
+    return "\n".join(lines)
+
+
+def _without_indent(cell: list[str]) -> list[str]:
+    """The lines of a cell without the blanks that its first line has too many."""
+    first = next((line for line in cell if line.strip()), "")
+    indent = first[: len(first) - len(first.lstrip(" \t"))]
+    if not indent:
+        return cell
+    return [line[len(indent) :] if line.startswith(indent) else line.lstrip() for line in cell]
