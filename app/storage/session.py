@@ -5,9 +5,8 @@ A request or task has one transaction; its messages are sent after the commit.
 
 from __future__ import annotations
 
-import json
 import re
-from typing import Any, cast
+from typing import cast
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
@@ -18,11 +17,9 @@ from app.errors import UnavailableError
 from app.settings import ServiceSettings
 from app.storage import outbox, tallies
 from app.storage.broker import Broker
+from app.storage.json_text import to_json
 from app.storage.lasting_pool import LastingPool
-from worker.contract.text import REPLACEMENT
 
-# Postgres text can hold no NUL, but a script may print one.
-ESCAPED_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 # Serialisation failure, deadlock, and a lock that was not free within `lock_timeout`.
 _BUSY = {"40001", "40P01", "55P03"}
 _SHORT_WAIT = text("SELECT set_config('lock_timeout', :milliseconds, true)")
@@ -31,12 +28,6 @@ _SHORT_WAIT = text("SELECT set_config('lock_timeout', :milliseconds, true)")
 def driver_url(url: str) -> str:
     """The URL with the name of the driver in its scheme."""
     return re.sub(r"^postgres(ql)?://", "postgresql+psycopg://", url)
-
-
-def to_json(value: Any) -> str:
-    """JSON that Postgres accepts, without NUL. Raises ValueError for NaN and infinities."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return ESCAPED_NUL.sub(rf"\g<1>{REPLACEMENT}", text) if "\\u0000" in text else text
 
 
 def make_engine(settings: ServiceSettings) -> Engine:

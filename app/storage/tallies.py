@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
@@ -71,17 +72,26 @@ def _add(session: Session, name: Tally, label: str, *, number: int, seconds: flo
     part[1] += seconds
 
 
+def take(session: Session) -> list[dict[str, Any]]:
+    """Remove and return the parts of this transaction so far, for whoever writes them, as rows."""
+    parts = session.info.pop(KEY, None) or {}
+    return [
+        {"name": name.value, "label": label, "number": number, "seconds": seconds}
+        for (name, label), (number, seconds) in parts.items()
+    ]
+
+
 def store_tallies(session: Session) -> None:
-    """Write the parts of this transaction. Call it before the commit."""
-    parts = session.info.pop(KEY, None)
-    if parts:
+    """Write the parts of this transaction that nobody has written. Call it before the commit."""
+    rows = take(session)
+    if rows:
         session.connection().execute(
             _INSERT,
             {
-                "names": [name.value for name, _label in parts],
-                "labels": [label for _name, label in parts],
-                "numbers": [number for number, _seconds in parts.values()],
-                "seconds": [seconds for _number, seconds in parts.values()],
+                "names": [row["name"] for row in rows],
+                "labels": [row["label"] for row in rows],
+                "numbers": [row["number"] for row in rows],
+                "seconds": [row["seconds"] for row in rows],
             },
         )
 

@@ -12,8 +12,9 @@ from app.intake.reading import Reading
 from app.runs.exchange.bundle import Bundle, BundledAttempt, BundledJob
 from app.runs.lifecycle.doubt import rests_on
 from app.runs.run_object.storable import split_result, to_storable
-from app.runs.submission.report_intake import store_report
+from app.runs.submission.report_intake import add_report
 from app.storage.models import AttemptRow, JobRow, ReportRow, RunRow
+from app.storage.new_rows import NewRows
 from app.storage.queries import keys
 from app.storage.queries.reports import reports as queries
 from app.storage.tallies import Tally, count
@@ -45,8 +46,9 @@ def store_submitted(
 ) -> ReportRow:
     """Store the report of a bundle. `moment` is the time of the report; it is now by default."""
     submitted = bundle.report
-    return store_report(
-        session,
+    new = NewRows()
+    report = add_report(
+        new,
         reading,
         form=submitted.form,
         text=storable_text(submitted.text),
@@ -55,6 +57,8 @@ def store_submitted(
         source_url=submitted.source_url,
         moment=moment,
     )
+    new.write(session)
+    return report
 
 
 def check_scripts(bundle: Bundle, reading: Reading) -> None:

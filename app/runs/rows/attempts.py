@@ -20,7 +20,21 @@ def new_attempts(
     kind: AttemptKind = AttemptKind.REPEAT,
     start: Start = Start.COLD,
 ) -> list[AttemptRow]:
-    """Queue attempts of a job.
+    """Queue attempts of a job. As `attempts_to_store`."""
+    rows = attempts_to_store(session, job, count=count, kind=kind, start=start)
+    session.add_all(rows)
+    return rows
+
+
+def attempts_to_store(
+    session: Session,
+    job: JobRow,
+    *,
+    count: int,
+    kind: AttemptKind = AttemptKind.REPEAT,
+    start: Start = Start.COLD,
+) -> list[AttemptRow]:
+    """Attempts of a job, counted as queued. The caller stores them.
 
     A preview always starts warm. A repeat with a warm start may also be started cold. Only repeats count.
     """
@@ -43,7 +57,6 @@ def new_attempts(
         )
         for _ in range(count)
     ]
-    session.add_all(rows)
     if rows:
         count_up(session, Tally.ENQUEUED, number=len(rows))
     return rows

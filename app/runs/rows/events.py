@@ -71,13 +71,9 @@ def emit(session: Session, run: RunRow, kind: EventKind, **ids: str) -> None:
     session.add(_next_event(session, run, kind, **ids))
 
 
-def store_new(session: Session, run: RunRow) -> None:
-    """Store a new run with its first event."""
-    event = _next_event(session, run, "run.created")
-    # The event refers to the run, which is stored before it.
-    session.add(run)
-    session.flush()
-    session.add(event)
+def first_event(session: Session, run: RunRow) -> EventRow:
+    """The first event of a new run, to be stored with it."""
+    return _next_event(session, run, "run.created")
 
 
 def _next_event(session: Session, run: RunRow, kind: EventKind, **ids: str) -> EventRow:

@@ -14,11 +14,12 @@ from app.runs.rows.facts import document_of
 from app.runs.run_object.document import JobPart, RunDocument
 from app.search.fields import type_name
 from app.search.tokens import tokens
-from app.storage.models import ReportCellRow, ReportRow
+from app.storage.models import ReportCellRow, ReportRow, ReportSearchRow
 from app.storage.queries import changes as change_queries
 from app.storage.queries import runs as run_queries
 from app.storage.queries.reports import reports as report_queries
 from app.storage.queries.reports import search as queries
+from app.storage.queries.reports.text_search import vector_of
 from app.targets.target import Target
 from worker.contract import CapturedWarning, Device, Environment
 from worker.contract.text import storable_text
@@ -42,6 +43,12 @@ def index_report(session: Session, report: ReportRow) -> None:
     """Index the words of a report that has no cells yet. The caller commits."""
     words = words_of(report, (), ())
     queries.store_search(session, report.id, rules=INDEX_RULES, facets=(), texts=words)
+
+
+def index_row(report: ReportRow) -> ReportSearchRow:
+    """The row in the index of a report that is not stored yet, to be stored with it."""
+    vector = vector_of(words_of(report, (), ()))
+    return ReportSearchRow(report_id=report.id, rules=INDEX_RULES, facets=[], words=vector)
 
 
 def index_run(session: Session, report: ReportRow, document: RunDocument) -> None:

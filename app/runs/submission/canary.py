@@ -24,8 +24,8 @@ from app.runs.submission.launch import launch_reading
 from app.settings import ServiceSettings
 from app.states import OPEN_STATES
 from app.storage.models import ReportRow, RunRow
+from app.storage.new_rows import NewRows
 from app.storage.queries import canaries as queries
-from app.storage.queries import keys
 from app.targets.fleet import usable_toolchains
 from app.targets.planning.run_request import RunRequest
 from app.targets.target import Target
@@ -68,7 +68,8 @@ def _start(session: Session, *, settings: ServiceSettings) -> None:
     reading = read(SCRIPT, form="script", claim=CLAIM, title="canary", limits=NO_READ_LIMITS)
     stored_reading, scripts = split_reading(reading)
     moment = now()
-    keys.store_scripts(session, scripts, moment=moment)
+    new = NewRows()
+    new.add_scripts(scripts, moment=moment)
     # Without a main script it is no duplicate of anything, and is never rerun.
     report = ReportRow(
         id=new_id(moment),
@@ -81,8 +82,8 @@ def _start(session: Session, *, settings: ServiceSettings) -> None:
         created_at=moment,
         is_canary=True,
     )
-    session.add(report)
-    session.flush()
+    new.add(report)
+    new.write(session)
     request = RunRequest(targets=(Target(device="cpu", toolchain=max(toolchains)),), repeats=REPEATS)
     launch_reading(
         session,

@@ -15,9 +15,9 @@ from app.judging.verdict.attempts_needed import next_attempts
 from app.judging.versions import JUDGING_RULES
 from app.runs.estimates.plan_document import state_of
 from app.runs.lifecycle.finish import store_end
-from app.runs.rows.attempts import new_attempts
+from app.runs.rows.attempts import attempts_to_store
 from app.runs.rows.by_id import get_runnable_report
-from app.runs.rows.events import store_new
+from app.runs.rows.events import first_event
 from app.runs.rows.facts import job_facts, run_facts
 from app.runs.run_object.assemble import judge
 from app.runs.run_object.digests import plan_record
@@ -26,6 +26,7 @@ from app.runs.submission.plan_run import plan_run
 from app.settings import ServiceSettings
 from app.states import Trigger
 from app.storage.models import AttemptRow, JobRow, ReportRow, RunRow
+from app.storage.new_rows import NewRows
 from app.storage.outbox import outbox
 from app.targets.fleet import can_serve
 from app.targets.planning.plan import Cell, Plan, RepeatPlan
@@ -75,10 +76,11 @@ def launch_plan(
     settings: ServiceSettings,
     trigger: Trigger = "submitted",
     submitter: str | None = None,
+    new: NewRows | None = None,
 ) -> RunDocument:
     """Store a run with the cells of a plan, and wake the dispatcher.
 
-    `plan` is None if the report lacks something.
+    `plan` is None if the report lacks something. `new` has rows to be stored with it, such as the report.
     """
     cells = () if plan is None else plan.cells
     repeats = RepeatPlan(at_most=1, exact=False) if plan is None else plan.repeats
@@ -96,10 +98,9 @@ def launch_plan(
         summary="",
         created_at=now(),
     )
-    store_new(session, run)
+    new = NewRows() if new is None else new
+    new.add(run, first_event(session, run))
     jobs = [job_row(run, cell, position=position) for position, cell in enumerate(cells)]
-    session.add_all(jobs)
-    session.flush()
     attempts: list[AttemptRow] = []
     for job, cell in zip(jobs, cells, strict=True):
         attempts += first_attempts(
@@ -113,25 +114,14 @@ def launch_plan(
             # Nobody watches the other runs, so they need no preview.
             preview=trigger == "submitted",
         )
-    return _store_outcome(session, run=run, report=report, reading=reading, jobs=jobs, attempts=attempts)
-
-
-def _store_outcome(
-    session: Session,
-    *,
-    run: RunRow,
-    report: ReportRow,
-    reading: Reading,
-    jobs: Sequence[JobRow],
-    attempts: Sequence[AttemptRow],
-) -> RunDocument:
-    """Wake the dispatcher. A run without attempts is finished instead."""
     if attempts:
         outbox(session).wake_dispatcher()
     else:
+        # There is nothing to run.
         run.state = "finished"
         run.finished_at = now()
-    session.flush()
+    new.add(*jobs, *attempts)
+    new.write(session)
     judged = judge(run_facts(run, report), reading, job_facts(jobs, attempts, {}))
     return judged.document if attempts else store_end(session, run, judged)
 
@@ -147,7 +137,7 @@ def first_attempts(
     settings: ServiceSettings,
     preview: bool = True,
 ) -> list[AttemptRow]:
-    """Queue the first attempts of a cell. There are none where no node serves it."""
+    """The first attempts of a cell, for the caller to store. There are none where no node serves it."""
     if cell.reason is not None:
         return []
     attempts: list[AttemptRow] = []
@@ -155,9 +145,9 @@ def first_attempts(
     # A card that is needed from the start has to be idle before, so a preview would hold all others up.
     is_quick = cell.target.cards_needed == 0 or card_use(reading.claim, script.script) is CardUse.AT_TOUCH
     if preview and settings.preview and is_quick and _may_preview(cell, fleet, settings=settings):
-        attempts += new_attempts(session, job, count=1, kind=AttemptKind.PREVIEW)
+        attempts += attempts_to_store(session, job, count=1, kind=AttemptKind.PREVIEW)
     count = next_attempts(reading.claim, script, cell.target, (), repeats)
-    return attempts + new_attempts(session, job, count=max(1, count))
+    return attempts + attempts_to_store(session, job, count=max(1, count))
 
 
 def _may_preview(cell: Cell, fleet: Sequence[Hello], *, settings: ServiceSettings) -> bool:

@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any
 
 import structlog
-from sqlalchemy.orm import Session
 
 from app.bounded.callers import current_caller
 from app.bounded.calls import OverLimitError, call_within_limits
@@ -19,13 +18,13 @@ from app.intake.read import may_ask_model, read, text_for_model, with_answer
 from app.intake.reading import NeedKind, Reading
 from app.intake.text.thread import is_address
 from app.intake.text.title import title_of_claim
-from app.runs.rows.search_index import index_report
+from app.runs.rows.search_index import index_row
 from app.runs.run_object.storable import split_reading
 from app.runs.submission.model_reader import ask_model
 from app.settings import ServiceSettings
 from app.storage.models import ReportRow
 from app.storage.models.report import Form
-from app.storage.queries import keys
+from app.storage.new_rows import NewRows
 from worker.contract.text import storable_text
 
 log = structlog.get_logger(__name__)
@@ -117,8 +116,8 @@ def _within_limits(function: Callable[..., Reading], *values: Any, **options: An
         ) from error
 
 
-def store_report(
-    session: Session,
+def add_report(
+    new: NewRows,
     reading: Reading,
     *,
     form: Form,
@@ -129,16 +128,16 @@ def store_report(
     moment: datetime | None = None,
     withdraw_digest: str | None = None,
 ) -> ReportRow:
-    """Store a report with its reading. `moment` is the time of the report; it is now by default.
+    """A report with its reading, among rows to be stored: with its scripts and its words in the index.
 
-    `withdraw_digest` is that of the secret of its submitter.
+    `moment` is the time of the report; it is now by default. `withdraw_digest` is that of the secret of its
+    submitter.
     """
     stored_reading, scripts = split_reading(reading)
     moment = moment or now()
     main = reading.scripts[0].digest if reading.scripts else None
     marks = {} if main is None else {main: marks_of(scripts[main])}
-    keys.store_scripts(
-        session,
+    new.add_scripts(
         scripts,
         moment=moment,
         marks={digest: (each.shape_digest, each.sketch) for digest, each in marks.items()},
@@ -156,7 +155,5 @@ def store_report(
         considered_at=moment,
         created_at=moment,
     )
-    session.add(report)
-    session.flush()
-    index_report(session, report)
+    new.add(report, index_row(report))
     return report

@@ -33,6 +33,7 @@ from app.runs.submission.plan_run import plan_run, plan_same_cells
 from app.settings import ServiceSettings
 from app.states import HELD_ATTEMPT_STATES, OPEN_STATES, UNSTARTED_ATTEMPT_STATES
 from app.storage.models import AttemptRow, JobRow, RunRow
+from app.storage.new_rows import NewRows
 from app.storage.outbox import outbox
 from app.storage.queries import changes
 from app.storage.queries import runs as queries
@@ -140,12 +141,15 @@ def add_cells(
     reopen_run(session, run, who=who)
     repeats = repeat_plan_of(run)
     start = max((job.position for job in jobs), default=-1) + 1
+    new = NewRows()
     for position, cell in enumerate(cells, start):
         job = job_row(run, cell, position=position)
-        session.add(job)
-        session.flush()
-        first_attempts(session, job, cell, reading=reading, repeats=repeats, fleet=fleet, settings=settings)
+        attempts = first_attempts(
+            session, job, cell, reading=reading, repeats=repeats, fleet=fleet, settings=settings
+        )
+        new.add(job, *attempts)
         emit(session, run, "job.added", job=job.id)
+    new.write(session)
     outbox(session).wake_dispatcher()
     store_report_verdict(session, run.report_id)
     finish_if_done(session, run)

@@ -22,9 +22,10 @@ from app.runs.run_object.storable import json_digest
 from app.runs.submission.idempotency import EarlierRequest, earlier_request, new_salt, secret_of_key
 from app.runs.submission.launch import launch_plan
 from app.runs.submission.plan_run import plan_run
-from app.runs.submission.report_intake import check_report, store_report
+from app.runs.submission.report_intake import add_report, check_report
 from app.settings import ServiceSettings
 from app.storage.models.report import Form
+from app.storage.new_rows import NewRows
 from app.storage.queries import runs as queries
 from app.storage.queries.queue.queue_position import facts_beside_long_queue
 from app.storage.queries.rerun import IMPORTED, count_open
@@ -132,8 +133,9 @@ def submit(
             code="too_many_unawaited",
         )
     secret = new_secret() if key is None or salt is None else secret_of_key(key, salt)
-    report = store_report(
-        session,
+    new = NewRows()
+    report = add_report(
+        new,
         reading,
         form=submission.form,
         text=storable_text(submission.text),
@@ -155,6 +157,7 @@ def submit(
         settings=settings,
         trigger="submitted" if submission.awaited else "imported",
         submitter=who,
+        new=new,
     )
     return SubmitResult(document=document, created=True, withdraw_secret=secret, fleet=nodes)
 

@@ -1,0 +1,144 @@
+"""New rows of several tables, written by one statement: a round trip costs more than a row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from sqlalchemy import Column
+from sqlalchemy.orm import Session, class_mapper, make_transient_to_detached
+
+from app.storage import tallies
+from app.storage.json_text import to_json
+from app.storage.models import Base
+
+# Scripts that are there already stay, and are locked. One that was erased comes back, and one without marks
+# gets those that are known now.
+_KNOWN_SCRIPTS = """\
+ ON CONFLICT (digest) DO UPDATE SET text = excluded.text, erased_at = NULL,
+ sketch = CASE WHEN script.shape_digest IS NULL AND excluded.shape_digest IS NOT NULL
+ THEN excluded.sketch ELSE script.sketch END,
+ shape_digest = coalesce(script.shape_digest, excluded.shape_digest)
+ WHERE script.erased_at IS NOT NULL OR (script.shape_digest IS NULL AND excluded.shape_digest IS NOT NULL)"""
+_SCRIPT, _TALLY = "script", "tally"
+
+
+class NewRows:
+    """Rows to be inserted. `write` stores all of them, with the counters of the transaction so far.
+
+    Rows may refer to one another in any order: references are checked at the end of the statement.
+    """
+
+    def __init__(self) -> None:
+        self._rows: list[Base] = []
+        self._scripts: list[dict[str, Any]] = []
+
+    def add(self, *rows: Base) -> None:
+        """Add rows that nobody else has stored."""
+        self._rows += rows
+
+    def add_scripts(
+        self,
+        texts: Mapping[str, str],
+        *,
+        moment: datetime,
+        marks: Mapping[str, tuple[str, bytes]] | None = None,
+    ) -> None:
+        """Add scripts that are new or were erased; all of them are locked.
+
+        `marks` holds the shape and the sketch by which a script is found, for those that get some.
+
+        The order of the digests keeps two submissions from waiting for each other in a circle. A withdrawal
+        that would erase a script waits for the lock and then sees that the script is used.
+        """
+        for digest, text in sorted(texts.items()):
+            shape, sketch = (marks or {}).get(digest, (None, None))
+            self._scripts.append(
+                {
+                    "digest": digest,
+                    "text": text,
+                    "shape_digest": shape,
+                    "sketch": sketch,
+                    "created_at": moment,
+                }
+            )
+
+    def write(self, session: Session) -> None:
+        """Insert all rows. Afterwards the session knows them as if it had loaded them."""
+        # Others may refer to what the session has not written yet.
+        session.flush()
+        tables = {_SCRIPT: self._scripts} if self._scripts else {}
+        for row in self._rows:
+            tables.setdefault(row.__tablename__, []).append(_values(row))
+        if parts := tallies.take(session):
+            tables[_TALLY] = parts
+        if not tables:
+            return
+        form = tuple((name, tuple(rows[0])) for name, rows in tables.items())
+        texts = {name: to_json(rows, default=_as_text) for name, rows in tables.items()}
+        session.connection().exec_driver_sql(_statement(form), texts)
+        for row in self._rows:
+            make_transient_to_detached(row)
+        session.add_all(self._rows)
+        self._rows, self._scripts = [], []
+
+
+@cache
+def _statement(form: tuple[tuple[str, tuple[str, ...]], ...]) -> str:
+    """The statement for so many tables with these columns. Each parameter is a JSON list of rows."""
+    inserts = []
+    for table, columns in form:
+        names = ", ".join(f'"{column}"' for column in columns)
+        known = _KNOWN_SCRIPTS if table == _SCRIPT else ""
+        inserts.append(
+            f'INSERT INTO "{table}" ({names}) SELECT {names}'  # noqa: S608  # names of our own models
+            f' FROM json_populate_recordset(NULL::"{table}", CAST(%({table})s AS json)){known}'
+        )
+    *earlier, last = inserts
+    parts = ", ".join(f"new_{number} AS ({insert})" for number, insert in enumerate(earlier))
+    return f"WITH {parts} {last}" if parts else last
+
+
+@cache
+def _columns(model: type[Base]) -> tuple[tuple[str, Column[Any]], ...]:
+    """The attributes of a model, each with its column."""
+    return tuple(
+        (attribute.key, column)
+        for attribute in class_mapper(model).column_attrs
+        for column in attribute.columns
+        if isinstance(column, Column)
+    )
+
+
+def _values(row: Base) -> dict[str, Any]:
+    """The values of a row by the names of its columns.
+
+    A value that is missing gets its default, as in a flush. What only the database knows is left out.
+    """
+    known, values = row.__dict__, {}
+    for name, column in _columns(type(row)):
+        if name not in known:
+            if column.default is not None:
+                setattr(row, name, _default(column))
+            elif column.server_default is None:
+                setattr(row, name, None)
+            else:
+                continue
+        values[column.name] = known[name]
+    return values
+
+
+def _default(column: Column[Any]) -> Any:
+    default: Any = column.default
+    return default.arg(None) if default.is_callable else default.arg
+
+
+def _as_text(value: Any) -> str:
+    """What JSON has no form for, as the text that Postgres reads."""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return "\\x" + value.hex()
+    raise TypeError(f"{type(value).__name__} can't be stored")
