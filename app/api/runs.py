@@ -91,6 +91,7 @@ def post_run(
             document,
             settings=settings,
             fleet=result.fleet,
+            of_scripts=result.of_scripts,
             new_from=(token_of(may), body.awaited) if result.created else None,
         )
     answer = submitted_run(request, document, secret=result.withdraw_secret, planned_only=dry_run)

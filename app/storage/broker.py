@@ -6,7 +6,7 @@ import re
 import socket
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, cast
@@ -160,10 +160,19 @@ class Broker:
                 TASK_ATTEMPT, args=[attempt.model_dump(mode="json")], queue=node_queue(node), expires=expires
             )
 
-    def wake_dispatcher(self) -> None:
-        """Ask for a round of dispatch. Several requests before the next round are one."""
-        with _answering():
-            if self.redis.set(WAKE_UP, 1, nx=True, px=WAKE_UP_MILLISECONDS):
+    def announce(self, events: Mapping[str, int], *, wakes_dispatcher: bool) -> None:
+        """Announce that the events of these runs reach up to these numbers, in one round trip.
+
+        With `wakes_dispatcher`, also ask for a round of dispatch. Several requests before the next round are
+        one.
+        """
+        with _answering(), self.redis.pipeline(transaction=False) as pipeline:
+            if wakes_dispatcher:
+                pipeline.set(WAKE_UP, 1, nx=True, px=WAKE_UP_MILLISECONDS)
+            for run_id, number in events.items():
+                pipeline.publish(run_channel(run_id), number)
+            answers = pipeline.execute()
+            if wakes_dispatcher and answers[0]:
                 self.celery.send_task(
                     TASK_DISPATCH, queue=QUEUE_DISPATCHER, expires=WAKE_UP_MILLISECONDS / 1000 * 5
                 )
@@ -172,11 +181,6 @@ class Broker:
         """Mark the start of a round of dispatch: a request from now on needs another round."""
         with _answering():
             self.redis.delete(WAKE_UP)
-
-    def poke(self, run_id: str, number: int) -> None:
-        """Announce that the events of a run reach up to this number."""
-        with _answering():
-            self.redis.publish(run_channel(run_id), number)
 
     def flag_cancelled(self, node: str, attempt_ids: Iterable[str]) -> None:
         """Ask a node to stop these attempts."""

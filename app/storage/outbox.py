@@ -21,7 +21,7 @@ log = structlog.get_logger(__name__)
 class Outbox:
     """The messages of one transaction.
 
-    Attempts are sent first, then cancel flags, one wake-up, and announcements.
+    Attempts are sent first, then cancel flags, then one wake-up and announcements together.
     """
 
     def __init__(self) -> None:
@@ -63,10 +63,8 @@ class Outbox:
                 broker.flag_cancelled(node, ids)
             for node, ids in self.unflags.items():
                 broker.unflag_cancelled(node, ids)
-            if self.wake:
-                broker.wake_dispatcher()
-            for run_id, number in self.pokes.items():
-                broker.poke(run_id, number)
+            if self.wake or self.pokes:
+                broker.announce(self.pokes, wakes_dispatcher=self.wake)
         except UnavailableError:
             log.warning("outbox_dropped", attempts=len(self.attempts), wake=self.wake)
 

@@ -18,7 +18,7 @@ from app.settings import ServiceSettings
 from app.storage import outbox, tallies
 from app.storage.broker import Broker
 from app.storage.json_text import to_json
-from app.storage.lasting_pool import LastingPool
+from app.storage.lasting_pool import LastingPool, check_before_use
 
 # Serialisation failure, deadlock, and a lock that was not free within `lock_timeout`.
 _BUSY = {"40001", "40P01", "55P03"}
@@ -45,7 +45,6 @@ def make_engine(settings: ServiceSettings) -> Engine:
         # The connection that was used last is taken first, so that the others are unused when few are needed.
         pool_use_lifo=True,
         pool_timeout=5,
-        pool_pre_ping=True,
         json_serializer=to_json,
         # The values may be text of a report, and errors are logged.
         hide_parameters=True,
@@ -59,6 +58,7 @@ def make_engine(settings: ServiceSettings) -> Engine:
         },
     )
     cast("LastingPool", engine.pool).lasting = settings.database_pool_size
+    check_before_use(engine)
     return engine
 
 

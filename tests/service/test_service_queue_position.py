@@ -83,7 +83,7 @@ def test_a_run_that_does_not_wait_is_not_asked_about_the_line(stage: Stage) -> N
     "look",
     [
         lambda session: queue_position.durations_of_scripts(session, ["sha256:a", "sha256:b"]),
-        queue_position.recent_durations,
+        queue_position.queue_state,
         lambda session: queue_position.waiting_attempts(
             session, new_id(), nodes=["n"], each=3, late_settings=CURES
         ),

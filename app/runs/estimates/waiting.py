@@ -18,6 +18,7 @@ from app.settings import ServiceSettings
 from app.states import OPEN_STATES
 from app.storage.queries.queue import queue_position as queries
 from app.storage.queries.queue.queue import Candidate
+from app.storage.queries.queue.queue_position import AttemptDuration, QueueState
 from app.targets.planning.plan import Plan
 from app.targets.target import Target, label_of
 from worker.contract import Hello
@@ -30,9 +31,12 @@ def with_waiting(
     settings: ServiceSettings,
     fleet: Sequence[Hello] | None = None,
     new_from: tuple[str | None, bool] | None = None,
+    of_scripts: Sequence[AttemptDuration] | None = None,
 ) -> RunDocument:
-    """The run object with the queue position of each waiting cell. `fleet` is read if it is not known.
+    """The run object with the queue position of each waiting cell.
 
+    `fleet` and the durations of earlier attempts of its scripts, `of_scripts`, are read if they are not
+    known.
     `new_from` is set if nobody else can know the run yet: who submitted it, and whether its result is
     awaited.
     """
@@ -40,9 +44,10 @@ def with_waiting(
     if document.state not in OPEN_STATES or not waiting:
         return document
     nodes = known_fleet(session, settings=settings) if fleet is None else fleet
-    durations = _durations(session, [job.script for job in waiting], settings=settings)
+    if of_scripts is None:
+        of_scripts = queries.durations_of_scripts(session, [job.script for job in waiting])
     facts = None
-    if new_from is not None and not durations.scripts:
+    if new_from is not None and not of_scripts:
         facts = queries.facts_beside_long_queue(session)
     # New runs with equal cells wait alike at the end of a long queue.
     cells = tuple(label_of(job.target) for job in waiting)
@@ -50,7 +55,9 @@ def with_waiting(
     if facts is not None and alike in facts:
         parts = {job.id: part for job, part in zip(waiting, facts[alike], strict=True) if part is not None}
     else:
-        parts = _positions(session, document, waiting, nodes, durations, settings=settings)
+        state = queries.queue_state(session)
+        durations = Durations(wall_seconds=settings.wall_seconds, scripts=of_scripts, recent=state.recent)
+        parts = _positions(session, document, waiting, nodes, durations, state=state, settings=settings)
     if facts is not None:
         facts[alike] = [parts.get(job.id) for job in waiting]
     jobs = [
@@ -64,8 +71,13 @@ def with_estimate(
 ) -> RunDocument:
     """A plan with estimates for each cell and for the whole, and with the queue positions of its cells."""
     runnable = [job for job in document.jobs if job.state == "queued"]
-    durations = _durations(session, [job.script for job in runnable], settings=settings)
-    parts = _positions(session, document, runnable, fleet, durations, settings=settings)
+    state = queries.queue_state(session)
+    durations = Durations(
+        wall_seconds=settings.wall_seconds,
+        scripts=queries.durations_of_scripts(session, [job.script for job in runnable]),
+        recent=state.recent,
+    )
+    parts = _positions(session, document, runnable, fleet, durations, state=state, settings=settings)
     estimated = estimated_plan(document, plan, durations, slots=sum(hello.slots for hello in fleet))
     jobs = [job.model_copy(update={"waiting": parts.get(job.id)}) for job in estimated.jobs]
     whole = estimated.estimate
@@ -92,14 +104,6 @@ def _target(job: JobPart) -> Target:
     return Target.model_validate(job.target.model_dump())
 
 
-def _durations(session: Session, scripts: Sequence[str], *, settings: ServiceSettings) -> Durations:
-    return Durations(
-        wall_seconds=settings.wall_seconds,
-        scripts=queries.durations_of_scripts(session, scripts),
-        recent=queries.recent_durations(session),
-    )
-
-
 def _positions(
     session: Session,
     document: RunDocument,
@@ -107,6 +111,7 @@ def _positions(
     fleet: Sequence[Hello],
     durations: Durations,
     *,
+    state: QueueState,
     settings: ServiceSettings,
 ) -> dict[str, WaitingPart]:
     waiting, is_cut = queries.waiting_attempts(
@@ -115,11 +120,12 @@ def _positions(
         nodes=[hello.node for hello in fleet],
         each=ATTEMPTS_AHEAD,
         late_settings=CURES,
+        opened=state.opened,
     )
     moment = now()
     stored = {candidate.job_id for candidate in waiting}
     waiting += [_plan_cell(document, job, moment) for job in jobs if job.id not in stored]
-    load = FleetLoad(fleet=fleet, holds=queries.known_holds(session), required_level=settings.required_level)
+    load = FleetLoad(fleet=fleet, holds=state.holds, required_level=settings.required_level)
     return positions(
         {job.id for job in jobs},
         waiting,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Literal
 
 import structlog
@@ -28,6 +30,8 @@ from worker.contract.stored_message import read_stored
 
 log = structlog.get_logger(__name__)
 
+# Hellos that stay in memory.
+MOST_HELLOS = 100
 NodeState = Literal["ready", "draining", "away", "unknown"]
 
 
@@ -170,12 +174,29 @@ def fleet(session: Session, *, settings: ServiceSettings) -> list[Hello]:
 
 def whole_fleet(session: Session, *, settings: ServiceSettings) -> list[Hello]:
     """The nodes that were seen recently, quarantined or not."""
-    since = now() - timedelta(seconds=settings.node_absence_seconds)
-    return [
-        hello
-        for row, hello in with_hellos(queries.all_nodes(session))
-        if row.seen_at >= since and not row.draining
-    ]
+    return readable_hellos(queries.present_hellos(session, seen_since=seen_since(settings)))
+
+
+def seen_since(settings: ServiceSettings) -> datetime:
+    """The time since which a node must have been seen, to be planned for."""
+    return now() - timedelta(seconds=settings.node_absence_seconds)
+
+
+def readable_hellos(stored: Iterable[tuple[str, str]]) -> list[Hello]:
+    """The hellos of nodes by their JSON. One that can't be read is left out, and logged."""
+    hellos = []
+    for name, hello in stored:
+        try:
+            hellos.append(_hello_of(hello))
+        except ValidationError as error:
+            log.warning("stored_hello_refused", node=name, problems=error.error_count())
+    return hellos
+
+
+@lru_cache(maxsize=MOST_HELLOS)
+def _hello_of(text: str) -> Hello:
+    """The hello of a JSON text. A node says the same for long, and many requests plan for it."""
+    return read_stored(Hello, json.loads(text))
 
 
 def note_toolchains(session: Session, hello: Hello) -> None:

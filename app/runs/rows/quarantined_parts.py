@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from sqlalchemy.orm import Session
 
+from app.states import QuarantineKind
 from app.storage.queries.queue import quarantines as queries
 from app.targets.fleet import nearest_lack
 from app.targets.planning.plan import Plan
@@ -17,12 +18,17 @@ from worker.contract import Hello, Level
 
 def current_quarantines(session: Session) -> Quarantines:
     """The nodes, toolchains and scripts in quarantine."""
-    rows = queries.active_names(session)
-    names = {
-        kind: frozenset(row.name for row in rows if row.kind == kind)
+    return quarantines_of((row.kind, row.name) for row in queries.active_names(session))
+
+
+def quarantines_of(names: Iterable[tuple[QuarantineKind, str]]) -> Quarantines:
+    """The quarantines by the kinds and names of the things."""
+    listed = list(names)
+    by_kind = {
+        kind: frozenset(name for listed_kind, name in listed if listed_kind == kind)
         for kind in ("node", "toolchain", "script")
     }
-    return Quarantines(nodes=names["node"], toolchains=names["toolchain"], scripts=names["script"])
+    return Quarantines(nodes=by_kind["node"], toolchains=by_kind["toolchain"], scripts=by_kind["script"])
 
 
 def offers(fleet: Iterable[Hello], quarantines: Quarantines) -> list[Hello]:

@@ -27,16 +27,18 @@ def plan_run(
     fleet: Sequence[Hello],
     settings: ServiceSettings,
     quarantines: Quarantines | None = None,
+    whole: Sequence[Hello] | None = None,
 ) -> Plan:
     """The plan of a request. A cell that only a quarantine keeps from running says so. Raises InputError.
 
-    `quarantines` are read if they are not known.
+    `quarantines` and the `whole` fleet, with what is quarantined, are read if they are not known.
     """
     if request.preset is None and request.targets is None:
         request = replace(request, preset=settings.preset)
     if quarantines is None:
         quarantines = current_quarantines(session)
-    whole = whole_fleet(session, settings=settings) if quarantines else fleet
+    if whole is None:
+        whole = whole_fleet(session, settings=settings) if quarantines else fleet
     plan = make_plan(
         reading,
         request,

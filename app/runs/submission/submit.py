@@ -14,8 +14,8 @@ from app.intake.reading import NeedKind, Reading
 from app.intake.text.corrected_environment import with_corrected_environment
 from app.runs.estimates.plan_document import plan_document
 from app.runs.estimates.waiting import with_estimate
-from app.runs.rows.nodes import whole_fleet
-from app.runs.rows.quarantined_parts import current_quarantines, offers
+from app.runs.rows.nodes import readable_hellos, seen_since
+from app.runs.rows.quarantined_parts import offers, quarantines_of
 from app.runs.rows.withdraw_secret import new_secret, secret_digest
 from app.runs.run_object.document import RunDocument
 from app.runs.run_object.storable import json_digest
@@ -27,7 +27,8 @@ from app.settings import ServiceSettings
 from app.storage.models.report import Form
 from app.storage.new_rows import NewRows
 from app.storage.queries import runs as queries
-from app.storage.queries.queue.queue_position import facts_beside_long_queue
+from app.storage.queries.queue.queue_position import AttemptDuration, facts_beside_long_queue
+from app.storage.queries.queue.submission_facts import submission_facts
 from app.storage.queries.rerun import IMPORTED, count_open
 from app.targets.planning.run_request import RunRequest
 from worker.contract import Hello
@@ -96,6 +97,8 @@ class SubmitResult:
     withdraw_secret: str | None = None
     # The nodes that it was planned for; None if it was not.
     fleet: Sequence[Hello] | None = None
+    # How long earlier attempts of its scripts took; None if it was not planned.
+    of_scripts: Sequence[AttemptDuration] | None = None
 
 
 def submit(
@@ -104,7 +107,6 @@ def submit(
     *,
     settings: ServiceSettings,
     dry_run: bool = False,
-    fleet: Sequence[Hello] | None = None,
     who: str | None = None,
 ) -> SubmitResult:
     """Store and queue a submission; with `dry_run`, plan it and store nothing. The caller commits.
@@ -113,8 +115,14 @@ def submit(
     Raises InputError, ConflictError.
     """
     reading = read_submission(submission, settings=settings)
-    quarantines = current_quarantines(session)
-    nodes = offers(whole_fleet(session, settings=settings), quarantines) if fleet is None else fleet
+    facts = submission_facts(
+        session,
+        scripts=[script.digest for script in reading.scripts],
+        seen_since=seen_since(settings),
+        counts_unawaited=not (submission.awaited or dry_run) and _must_count(session, settings),
+    )
+    quarantines, whole = quarantines_of(facts.quarantined), readable_hellos(facts.hellos)
+    nodes = offers(whole, quarantines)
     if dry_run:
         document = planned_run(session, submission, reading, nodes, settings=settings)
         return SubmitResult(document=document, created=False)
@@ -127,7 +135,7 @@ def submit(
     if earlier is not None and key is not None:
         secret = _secret_again(session, earlier, key, who=who, settings=settings)
         return SubmitResult(document=earlier.document, created=False, withdraw_secret=secret)
-    if not submission.awaited and not _has_place(session, settings.unawaited_runs):
+    if not submission.awaited and not _has_place(session, settings, facts.unawaited):
         raise ConflictError(
             f"{settings.unawaited_runs} runs with `awaited: false` are open, which is the limit. Try later.",
             code="too_many_unawaited",
@@ -151,7 +159,15 @@ def submit(
         reading,
         None
         if reading.ask
-        else plan_run(session, reading, submission, fleet=nodes, settings=settings, quarantines=quarantines),
+        else plan_run(
+            session,
+            reading,
+            submission,
+            fleet=nodes,
+            settings=settings,
+            quarantines=quarantines,
+            whole=whole,
+        ),
         run_id=run_id,
         fleet=nodes,
         settings=settings,
@@ -159,24 +175,38 @@ def submit(
         submitter=who,
         new=new,
     )
-    return SubmitResult(document=document, created=True, withdraw_secret=secret, fleet=nodes)
+    return SubmitResult(
+        document=document, created=True, withdraw_secret=secret, fleet=nodes, of_scripts=facts.of_scripts
+    )
 
 
-def _has_place(session: Session, most: int) -> bool:
-    """Whether one more run may be open whose result nobody awaits.
+def _must_count(session: Session, settings: ServiceSettings) -> bool:
+    """Whether the open runs that nobody awaits must be counted.
 
     Counting takes the longer the longer the queue is. Beside a long one the runs are not counted again for a
     moment, unless so many of the places are taken that submissions might fill them meanwhile.
     """
-    facts = facts_beside_long_queue(session) if most >= _MANY_PLACES else None
-    if facts is None:
-        return count_open(session, IMPORTED) < most
-    number = facts.get(_UNAWAITED)
-    if number is None or number >= most // 2:
+    number = _known_number(session, settings).get(_UNAWAITED)
+    return number is None or number >= settings.unawaited_runs // 2
+
+
+def _has_place(session: Session, settings: ServiceSettings, counted: int | None) -> bool:
+    """Whether one more run may be open whose result nobody awaits. `counted` is None if they are known."""
+    known = _known_number(session, settings)
+    number = known.get(_UNAWAITED) if counted is None else counted
+    if number is None:
+        # It has been forgotten meanwhile.
         number = count_open(session, IMPORTED)
     # This one counts, too.
-    facts[_UNAWAITED] = number + 1
-    return bool(number < most)
+    known[_UNAWAITED] = number + 1
+    return number < settings.unawaited_runs
+
+
+def _known_number(session: Session, settings: ServiceSettings) -> dict[str, int]:
+    """The place of the number beside a long queue; else an empty one, which is forgotten."""
+    is_worth_it = settings.unawaited_runs >= _MANY_PLACES
+    facts = facts_beside_long_queue(session) if is_worth_it else None
+    return {} if facts is None else facts
 
 
 def _secret_again(

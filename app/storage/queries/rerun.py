@@ -95,11 +95,12 @@ def without_baseline(session: Session, *, since: str, limit: int) -> Sequence[Ch
 
 def count_open(session: Session, triggers: Collection[Trigger]) -> int:
     """The number of open runs with these triggers."""
-    return session.scalar(_count_open(frozenset(triggers))) or 0
+    return session.scalar(select_count_open(frozenset(triggers))) or 0
 
 
 @cache
-def _count_open(triggers: frozenset[Trigger]) -> Select[int]:
+def select_count_open(triggers: frozenset[Trigger]) -> Select[int]:
+    """The statement of `count_open`."""
     return (
         select(func.count())
         .select_from(RunRow)

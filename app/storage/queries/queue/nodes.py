@@ -6,18 +6,27 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import select, update
+from sqlalchemy import DateTime, Text, bindparam, cast, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from app.storage.models import NodeRow
 
 _ALL_NODES = select(NodeRow).order_by(NodeRow.name)
+# Nodes that were seen since `seen_since` and are not draining, each with the JSON of its last hello.
+PRESENT = select(NodeRow.name, cast(NodeRow.hello, Text).label("hello")).where(
+    NodeRow.seen_at >= bindparam("seen_since", type_=DateTime(timezone=True)), NodeRow.draining.is_(False)
+)
 
 
 def all_nodes(session: Session) -> Sequence[NodeRow]:
     """All nodes, by name."""
     return session.scalars(_ALL_NODES).all()
+
+
+def present_hellos(session: Session, *, seen_since: datetime) -> list[tuple[str, str]]:
+    """The nodes that were seen lately and are not draining: each name with the JSON of the last hello."""
+    return sorted((name, hello) for name, hello in session.execute(PRESENT, {"seen_since": seen_since}))
 
 
 def lock_nodes(session: Session, names: Iterable[str]) -> Sequence[NodeRow]:

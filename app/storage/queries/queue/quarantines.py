@@ -34,12 +34,12 @@ def active(session: Session) -> Sequence[QuarantineRow]:
     ).all()
 
 
-_ACTIVE_NAMES = select(QuarantineRow.kind, QuarantineRow.name).where(QuarantineRow.lifted_at.is_(None))
+ACTIVE_NAMES = select(QuarantineRow.kind, QuarantineRow.name).where(QuarantineRow.lifted_at.is_(None))
 
 
 def active_names(session: Session) -> Sequence[Row[QuarantineKind, str]]:
     """The kinds and the names of what is quarantined."""
-    return session.execute(_ACTIVE_NAMES).all()
+    return session.execute(ACTIVE_NAMES).all()
 
 
 def active_of(session: Session, kind: QuarantineKind, name: str) -> QuarantineRow | None:

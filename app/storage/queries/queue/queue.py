@@ -166,7 +166,8 @@ def _candidates(*, limits_runs: bool, excludes_scripts: bool) -> Select[Any]:
     return select(ranked).where(ranked.c.rank <= PER_RUN).order_by(*turns).limit(MOST_CANDIDATES)
 
 
-_HOLDS = (
+# The attempts on nodes.
+HOLDS = (
     select(
         AttemptRow.node,
         AttemptRow.run_id,
@@ -244,7 +245,7 @@ def _candidate(row: Row[Any], target: dict[str, Any]) -> Candidate:
 
 def holds(session: Session) -> list[Hold]:
     """All attempts on nodes."""
-    rows = session.execute(_HOLDS)
+    rows = session.execute(HOLDS)
     return [
         Hold(
             node=row.node,

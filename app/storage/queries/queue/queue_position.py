@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, cast
 from weakref import WeakKeyDictionary, ref
 
-from sqlalchemy import Select, Text, any_, bindparam, func, select, true
+from sqlalchemy import ScalarSelect, Select, Subquery, Text, any_, bindparam, func, literal, select, true
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Session
 
 from app.states import FOREGROUND, OPEN_ATTEMPT_STATES, OPEN_STATES
 from app.storage.models import AttemptRow, JobRow, RunRow, ScriptRow
-from app.storage.queries.queue.queue import Candidate, Hold, candidates, holds
+from app.storage.queries.queue.queue import HOLDS, Candidate, Hold, candidates
 from worker.contract import AttemptKind
 
 # Limits for the attempts and runs of others that are read. A longer queue is shown as longer.
@@ -28,13 +28,30 @@ MOST_RECENT = 60
 LONG_QUEUE_SECONDS = 1.0
 # The session that reads it again, among its facts.
 _READER = "reader"
-FactT = TypeVar("FactT")
+# The state of the queue, among its facts.
+_STATE = "state"
 
 
 _OPENED = (
     select(RunRow.id)
     .where(RunRow.state.in_(OPEN_STATES))
     .order_by(RunRow.trigger.not_in(FOREGROUND), RunRow.id)
+)
+
+
+_SECONDS = func.extract("epoch", AttemptRow.recorded_at - AttemptRow.started_at)
+_RAN = (
+    AttemptRow.recorded_at.is_not(None),
+    AttemptRow.started_at.is_not(None),
+    AttemptRow.kind == AttemptKind.REPEAT,
+)
+_RECENT = (
+    select(JobRow.script_digest, JobRow.target, _SECONDS.label("seconds"))
+    .select_from(AttemptRow)
+    .join(JobRow, JobRow.id == AttemptRow.job_id)
+    .where(*_RAN)
+    .order_by(AttemptRow.recorded_at.desc())
+    .limit(MOST_RECENT)
 )
 
 
@@ -64,15 +81,22 @@ _LONG_QUEUES: WeakKeyDictionary[Any, _Queue] = WeakKeyDictionary()
 
 
 def waiting_attempts(
-    session: Session, run_id: str, *, nodes: Iterable[str], each: int, late_settings: Collection[str]
+    session: Session,
+    run_id: str,
+    *,
+    nodes: Iterable[str],
+    each: int,
+    late_settings: Collection[str],
+    opened: Sequence[str] | None = None,
 ) -> tuple[list[Candidate], bool]:
     """The waiting attempts of a run and of other open ones, `each` of a cell, in the order of dispatch.
 
     The second value says whether there are more of others than the limits. Previews are left out. Those of
-    others may be a moment old if there are more.
+    others may be a moment old if there are more. `opened` are the first open runs, as `QueueState` has them;
+    they are read if they are not known.
     """
     names = sorted(nodes)
-    queue = _queue(session, names, each=each, late_settings=late_settings)
+    queue = _queue(session, names, each=each, late_settings=late_settings, opened=opened)
     of_others = [other for other in queue.run_ids if other != run_id]
     counted = {run_id, *of_others[:MOST_RUNS]}
     waiting = [one for one in queue.attempts if one.run_id in counted]
@@ -87,13 +111,20 @@ def waiting_attempts(
     return [*own, *others[:MOST_OTHERS]], is_cut
 
 
-def _queue(session: Session, nodes: Sequence[str], *, each: int, late_settings: Collection[str]) -> _Queue:
+def _queue(
+    session: Session,
+    nodes: Sequence[str],
+    *,
+    each: int,
+    late_settings: Collection[str],
+    opened: Sequence[str] | None,
+) -> _Queue:
     """The beginning of the queue, as it is now, or a moment ago if it is long."""
     key = (tuple(nodes), each, tuple(late_settings), MOST_RUNS)
     known = _long_queue(session)
     if known is not None and known.key == key:
         return known
-    run_ids = list(session.scalars(_OPENED.limit(MOST_RUNS + 2)))
+    run_ids = list(session.scalars(_OPENED.limit(MOST_RUNS + 2))) if opened is None else opened
     attempts = without_previews(
         candidates(
             session,
@@ -134,19 +165,66 @@ def facts_beside_long_queue(session: Session) -> dict[Any, Any] | None:
     return None if known is None else known.facts
 
 
-def _read_or_known(session: Session, name: str, read: Callable[[Session], list[FactT]]) -> list[FactT]:
-    """Facts as they are now, or as old as the known beginning of a long queue."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueState:
+    """The durations of the latest attempts of any script, the attempts on nodes, and the first open runs.
+
+    `opened` is None where it may be too old.
+    """
+
+    recent: Sequence[AttemptDuration]
+    holds: Sequence[Hold]
+    opened: Sequence[str] | None
+
+
+def queue_state(session: Session) -> QueueState:
+    """The state of the queue as it is now; beside a long one it may be a moment old."""
     facts = facts_beside_long_queue(session)
     if facts is None:
-        return read(session)
-    if name not in facts:
-        facts[name] = read(session)
-    return cast("list[FactT]", facts[name])
+        return _read_state(session)
+    if _STATE not in facts:
+        facts[_STATE] = replace(_read_state(session), opened=None)
+    return cast("QueueState", facts[_STATE])
 
 
-def known_holds(session: Session) -> list[Hold]:
-    """The attempts on nodes, as they are now. Beside a long queue they may be a moment old."""
-    return _read_or_known(session, "holds", holds)
+def _read_state(session: Session) -> QueueState:
+    recent, on_nodes, opened = session.execute(_state(MOST_RUNS + 2)).one()
+    return QueueState(
+        recent=durations_in(recent),
+        holds=[
+            Hold(**{**hold, "kind": AttemptKind(hold["kind"])}, has_begun=state == "running")
+            for hold, state in on_nodes or ()
+        ],
+        opened=opened or (),
+    )
+
+
+@cache
+def _state(most_opened: int) -> Select[Any]:
+    """One statement for all of it: each one costs a round trip."""
+    opened, recent, on_nodes = _OPENED.limit(most_opened).subquery(), _RECENT.subquery(), HOLDS.subquery()
+    names = ("node", "run_id", "target", "kind", "job_id", "lease_no", "submitter")
+    hold = func.json_build_object(*(part for name in names for part in (literal(name), on_nodes.c[name])))
+    return select(
+        as_durations(recent),
+        select(func.json_agg(func.json_build_array(hold, on_nodes.c.state))).scalar_subquery(),
+        select(func.json_agg(opened.c.id)).scalar_subquery(),
+    )
+
+
+def as_durations(found: Subquery) -> ScalarSelect[Any]:
+    """The rows of durations as one value, for `durations_in`."""
+    return select(
+        func.json_agg(func.json_build_array(found.c.script_digest, found.c.target, found.c.seconds))
+    ).scalar_subquery()
+
+
+def durations_in(rows: Sequence[Any] | None) -> list[AttemptDuration]:
+    """The durations in such a value."""
+    return [
+        AttemptDuration(script=script, target=target, seconds=float(seconds))
+        for script, target, seconds in rows or ()
+    ]
 
 
 def without_previews(waiting: Sequence[Candidate]) -> list[Candidate]:
@@ -159,14 +237,6 @@ def without_previews(waiting: Sequence[Candidate]) -> list[Candidate]:
     ]
 
 
-_SECONDS = func.extract("epoch", AttemptRow.recorded_at - AttemptRow.started_at)
-_RAN = (
-    AttemptRow.recorded_at.is_not(None),
-    AttemptRow.started_at.is_not(None),
-    AttemptRow.kind == AttemptKind.REPEAT,
-)
-
-
 def durations_of_scripts(session: Session, scripts: Iterable[str]) -> list[AttemptDuration]:
     """The durations of the latest attempts of these scripts, on any target."""
     digests = sorted(set(scripts))
@@ -174,12 +244,13 @@ def durations_of_scripts(session: Session, scripts: Iterable[str]) -> list[Attem
         return []
     return [
         AttemptDuration(script=row.script_digest, target=row.target, seconds=float(row.seconds))
-        for row in session.execute(_of_scripts(), {"scripts": digests})
+        for row in session.execute(select_durations(), {"scripts": digests})
     ]
 
 
 @cache
-def _of_scripts() -> Select[Any]:
+def select_durations() -> Select[Any]:
+    """The statement of `durations_of_scripts`, with the parameter `scripts`."""
     jobs = (
         select(JobRow.id, JobRow.script_digest, JobRow.target)
         .where(JobRow.script_digest == ScriptRow.digest)
@@ -195,28 +266,6 @@ def _of_scripts() -> Select[Any]:
         .where(ScriptRow.digest == any_(bindparam("scripts", type_=ARRAY(Text))), *_RAN)
         .limit(MOST_JOBS * 50)
     )
-
-
-_RECENT = (
-    select(JobRow.script_digest, JobRow.target, _SECONDS.label("seconds"))
-    .select_from(AttemptRow)
-    .join(JobRow, JobRow.id == AttemptRow.job_id)
-    .where(*_RAN)
-    .order_by(AttemptRow.recorded_at.desc())
-    .limit(MOST_RECENT)
-)
-
-
-def recent_durations(session: Session) -> list[AttemptDuration]:
-    """The durations of the latest attempts of any script. Beside a long queue they may be a moment old."""
-    return _read_or_known(session, "durations", _recent_durations)
-
-
-def _recent_durations(session: Session) -> list[AttemptDuration]:
-    return [
-        AttemptDuration(script=row.script_digest, target=row.target, seconds=float(row.seconds))
-        for row in session.execute(_RECENT)
-    ]
 
 
 def open_attempts(session: Session, run_id: str) -> Sequence[AttemptRow]:
