@@ -35,16 +35,14 @@ class CheckedRoute(APIRoute):
         answer = super().get_route_handler()
         if set(self.methods or ()) <= SAFE:
             return _count_request(answer)
-        scopes = list(_scopes(self.dependant))
+        scope = max(_scopes(self.dependant), key=list(Scope).index, default=None)
         is_bundle = self.path_format.endswith("/bundles")
         takes_key = any(header.alias == KEY_HEADER for header in self.dependant.header_params)
 
         async def handle(request: Request) -> Response:
-            token = None
-            if scopes:
-                token = await check_token(request, max(scopes, key=list(Scope).index))
-            is_api = request.url.path.startswith(API)
-            acts = not is_api or max(scopes, key=list(Scope).index, default=Scope.READ) is not Scope.READ
+            token = None if scope is None else await check_token(request, scope)
+            is_api = request.scope["path"].startswith(API)
+            acts = not is_api or scope not in {None, Scope.READ}
             names = [*(_of_requests(request) if is_api else []), *([SUBMISSIONS] if acts else [])]
             await state_of(request).quotas.spend(request, names, token=token_of(token))
             if is_json(request.headers.get("content-type", "")):
@@ -66,7 +64,7 @@ def _count_request(answer: Handler) -> Handler:
     """The handler of a request that changes nothing. A token is checked here, so that its quota counts."""
 
     async def handle(request: Request) -> Response:
-        if not request.url.path.startswith(API):
+        if not request.scope["path"].startswith(API):
             return await answer(request)
         token = None
         if request.headers.get("Authorization"):
@@ -94,7 +92,8 @@ async def check_token(request: Request, scope: Scope) -> Token | None:
 
 
 def _with_quotas(request: Request, response: Response) -> Response:
-    response.headers.update(quota_headers(request))
+    if headers := quota_headers(request):
+        response.headers.update(headers)
     return response
 
 

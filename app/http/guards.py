@@ -119,7 +119,7 @@ class Guards:
         )
 
     def _most(self, request: Request) -> int:
-        return self.larger.get(request.url.path, self.most_bytes)
+        return self.larger.get(request.scope["path"], self.most_bytes)
 
     def _check(self, request: Request) -> None:
         headers = request.headers
@@ -146,7 +146,8 @@ class Guards:
         if origin is None and elsewhere:
             raise ForbiddenError("This request comes from another site's page.", code="foreign_origin")
         has_body = length != "0" or "transfer-encoding" in headers
-        if has_body and request.url.path.startswith("/api/") and not is_json(headers.get("content-type", "")):
+        is_api = request.scope["path"].startswith("/api/")
+        if has_body and is_api and not is_json(headers.get("content-type", "")):
             raise MediaTypeError("Send JSON with Content-Type: application/json.")
 
 

@@ -41,15 +41,21 @@ class Templates:
 
     def __init__(self, routes: Sequence[Template]) -> None:
         self._routes = routes
+        # The templates of paths without parameters, by path and method. The others are too many.
+        self._plain: dict[tuple[str, str], str] = {}
 
     def find(self, path: str, method: str) -> str:
         """The template of the first route that matches; `none` for an unknown path."""
+        if (path, method) in self._plain:
+            return self._plain[path, method]
         if path.startswith("/static/"):
             return STATIC_TEMPLATE
         wanted_method = "GET" if method == "HEAD" else method
         matches = [(template, methods) for pattern, template, methods in self._routes if pattern.match(path)]
         for template, methods in matches:
             if wanted_method in methods:
+                if template == path:
+                    self._plain[path, method] = template
                 return template
         return matches[0][0] if matches else NO_TEMPLATE
 

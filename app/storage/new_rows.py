@@ -65,8 +65,8 @@ class NewRows:
                 }
             )
 
-    def write(self, session: Session) -> None:
-        """Insert all rows. Afterwards the session knows them as if it had loaded them."""
+    def write(self, session: Session, *, attaches: bool = True) -> None:
+        """Insert all rows. If it `attaches` them, the session knows them as if it had loaded them."""
         # Others may refer to what the session has not written yet.
         session.flush()
         tables = {_SCRIPT: self._scripts} if self._scripts else {}
@@ -79,9 +79,10 @@ class NewRows:
         form = tuple((name, tuple(rows[0])) for name, rows in tables.items())
         texts = {name: to_json(rows, default=_as_text) for name, rows in tables.items()}
         session.connection().exec_driver_sql(_statement(form), texts)
-        for row in self._rows:
-            make_transient_to_detached(row)
-        session.add_all(self._rows)
+        if attaches:
+            for row in self._rows:
+                make_transient_to_detached(row)
+            session.add_all(self._rows)
         self._rows, self._scripts = [], []
 
 

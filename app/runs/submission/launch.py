@@ -121,7 +121,8 @@ def launch_plan(
         run.state = "finished"
         run.finished_at = now()
     new.add(*jobs, *attempts)
-    new.write(session)
+    # A run that is over changes once more.
+    new.write(session, attaches=not attempts)
     judged = judge(run_facts(run, report), reading, job_facts(jobs, attempts, {}))
     return judged.document if attempts else store_end(session, run, judged)
 

@@ -188,7 +188,7 @@ def queue_state(session: Session) -> QueueState:
 
 
 def _read_state(session: Session) -> QueueState:
-    recent, on_nodes, opened = session.execute(_state(MOST_RUNS + 2)).one()
+    recent, on_nodes, opened = session.connection().execute(_state(MOST_RUNS + 2)).one()
     return QueueState(
         recent=durations_in(recent),
         holds=[

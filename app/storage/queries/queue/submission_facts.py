@@ -41,10 +41,14 @@ def submission_facts(
     session: Session, *, scripts: Iterable[str], seen_since: datetime, counts_unawaited: bool
 ) -> SubmissionFacts:
     """The facts for a submission with these scripts."""
-    found = session.execute(
-        _statement(counts_unawaited=counts_unawaited),
-        {"scripts": sorted(set(scripts)), "seen_since": seen_since},
-    ).one()
+    found = (
+        session.connection()
+        .execute(
+            _statement(counts_unawaited=counts_unawaited),
+            {"scripts": sorted(set(scripts)), "seen_since": seen_since},
+        )
+        .one()
+    )
     return SubmissionFacts(
         hellos=sorted((name, hello) for name, hello in found.hellos or ()),
         quarantined=[(kind, name) for kind, name in found.quarantined or ()],
