@@ -45,12 +45,12 @@ def round_trips(web: Web, folder: Path) -> Iterator[Callable[[], int]]:
             connection.pgconn.untrace()
 
         event.listen(engine, "checkout", begin)
-        event.listen(engine, "checkin", end)
+        event.listen(engine, "reset", end)
         try:
             yield lambda: trace.read_text().count("ReadyForQuery")
         finally:
             event.remove(engine, "checkout", begin)
-            event.remove(engine, "checkin", end)
+            event.remove(engine, "reset", end)
 
 
 @contextmanager
