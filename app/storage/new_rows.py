@@ -116,7 +116,7 @@ def _columns(model: type[Base]) -> tuple[tuple[str, Column[Any]], ...]:
 def _values(row: Base) -> dict[str, Any]:
     """The values of a row by the names of its columns.
 
-    A value that is missing gets its default, as in a flush. What only the database knows is left out.
+    A value that is missing gets its default, as in a flush. A value that only the database knows is left out.
     """
     known, values = row.__dict__, {}
     for name, column in _columns(type(row)):
@@ -137,7 +137,7 @@ def _default(column: Column[Any]) -> Any:
 
 
 def _as_text(value: Any) -> str:
-    """What JSON has no form for, as the text that Postgres reads."""
+    """A value that JSON has no form for, as the text that Postgres reads."""
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, bytes):

@@ -28,9 +28,10 @@ from app.storage.models.report import Form
 from app.storage.new_rows import NewRows
 from app.storage.queries import runs as queries
 from app.storage.queries.queue.queue_position import AttemptDuration, facts_beside_long_queue
-from app.storage.queries.queue.submission_facts import submission_facts
+from app.storage.queries.queue.submission_facts import SubmissionFacts, submission_facts
 from app.storage.queries.rerun import IMPORTED, count_open
 from app.targets.planning.run_request import RunRequest
+from app.targets.quarantines import Quarantines
 from worker.contract import Hello
 from worker.contract.text import storable_text
 
@@ -115,16 +116,9 @@ def submit(
     Raises InputError, ConflictError.
     """
     reading = read_submission(submission, settings=settings)
-    facts = submission_facts(
-        session,
-        scripts=[script.digest for script in reading.scripts],
-        seen_since=seen_since(settings),
-        counts_unawaited=not (submission.awaited or dry_run) and _must_count(session, settings),
-    )
-    quarantines, whole = quarantines_of(facts.quarantined), readable_hellos(facts.hellos)
-    nodes = offers(whole, quarantines)
+    offer = _read_offer(session, submission, reading, settings=settings, dry_run=dry_run)
     if dry_run:
-        document = planned_run(session, submission, reading, nodes, settings=settings)
+        document = planned_run(session, submission, reading, offer.nodes, settings=settings)
         return SubmitResult(document=document, created=False)
     run_id = new_id()
     key = submission.idempotency_key
@@ -135,12 +129,71 @@ def submit(
     if earlier is not None and key is not None:
         secret = _secret_again(session, earlier, key, who=who, settings=settings)
         return SubmitResult(document=earlier.document, created=False, withdraw_secret=secret)
-    if not submission.awaited and not _has_place(session, settings, facts.unawaited):
+    if not submission.awaited and not _has_place(session, settings, offer.facts.unawaited):
         raise ConflictError(
             f"{settings.unawaited_runs} runs with `awaited: false` are open, which is the limit. Try later.",
             code="too_many_unawaited",
         )
     secret = new_secret() if key is None or salt is None else secret_of_key(key, salt)
+    document = _store(
+        session,
+        submission,
+        reading,
+        offer,
+        run_id=run_id,
+        secret=secret,
+        settings=settings,
+        who=who,
+    )
+    return SubmitResult(
+        document=document,
+        created=True,
+        withdraw_secret=secret,
+        fleet=offer.nodes,
+        of_scripts=offer.facts.of_scripts,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Offer:
+    """The nodes that a submission is planned for, the whole fleet, and the facts that they come from."""
+
+    facts: SubmissionFacts
+    quarantines: Quarantines
+    whole: Sequence[Hello]
+    nodes: Sequence[Hello]
+
+
+def _read_offer(
+    session: Session,
+    submission: Submission,
+    reading: Reading,
+    *,
+    settings: ServiceSettings,
+    dry_run: bool,
+) -> _Offer:
+    facts = submission_facts(
+        session,
+        scripts=[script.digest for script in reading.scripts],
+        seen_since=seen_since(settings),
+        counts_unawaited=not (submission.awaited or dry_run) and _must_count(session, settings),
+    )
+    quarantines, whole = quarantines_of(facts.quarantined), readable_hellos(facts.hellos)
+    return _Offer(facts=facts, quarantines=quarantines, whole=whole, nodes=offers(whole, quarantines))
+
+
+def _store(
+    session: Session,
+    submission: Submission,
+    reading: Reading,
+    offer: _Offer,
+    *,
+    run_id: str,
+    secret: str,
+    settings: ServiceSettings,
+    who: str | None,
+) -> RunDocument:
+    """Store the report with its run."""
     new = NewRows()
     report = add_report(
         new,
@@ -152,31 +205,29 @@ def submit(
         source_url=submission.source_url,
         withdraw_digest=secret_digest(secret),
     )
-    # Nobody else knows the report before the commit, so nobody can withdraw it meanwhile.
-    document = launch_plan(
-        session,
-        report,
-        reading,
-        None
-        if reading.ask
-        else plan_run(
+    plan = None
+    if not reading.ask:
+        plan = plan_run(
             session,
             reading,
             submission,
-            fleet=nodes,
+            fleet=offer.nodes,
             settings=settings,
-            quarantines=quarantines,
-            whole=whole,
-        ),
+            quarantines=offer.quarantines,
+            whole=offer.whole,
+        )
+    # Nobody else knows the report before the commit, so nobody can withdraw it meanwhile.
+    return launch_plan(
+        session,
+        report,
+        reading,
+        plan,
         run_id=run_id,
-        fleet=nodes,
+        fleet=offer.nodes,
         settings=settings,
         trigger="submitted" if submission.awaited else "imported",
         submitter=who,
         new=new,
-    )
-    return SubmitResult(
-        document=document, created=True, withdraw_secret=secret, fleet=nodes, of_scripts=facts.of_scripts
     )
 
 

@@ -212,10 +212,12 @@ def _state(most_opened: int) -> Select[Any]:
     )
 
 
-def as_durations(found: Subquery) -> ScalarSelect[Any]:
+def as_durations(durations: Subquery) -> ScalarSelect[Any]:
     """The rows of durations as one value, for `durations_in`."""
     return select(
-        func.json_agg(func.json_build_array(found.c.script_digest, found.c.target, found.c.seconds))
+        func.json_agg(
+            func.json_build_array(durations.c.script_digest, durations.c.target, durations.c.seconds)
+        )
     ).scalar_subquery()
 
 

@@ -41,7 +41,7 @@ def submission_facts(
     session: Session, *, scripts: Iterable[str], seen_since: datetime, counts_unawaited: bool
 ) -> SubmissionFacts:
     """The facts for a submission with these scripts."""
-    found = (
+    row = (
         session.connection()
         .execute(
             _statement(counts_unawaited=counts_unawaited),
@@ -50,10 +50,10 @@ def submission_facts(
         .one()
     )
     return SubmissionFacts(
-        hellos=sorted((name, hello) for name, hello in found.hellos or ()),
-        quarantined=[(kind, name) for kind, name in found.quarantined or ()],
-        of_scripts=durations_in(found.of_scripts),
-        unawaited=found.unawaited if counts_unawaited else None,
+        hellos=sorted((name, hello) for name, hello in row.hellos or ()),
+        quarantined=[(kind, name) for kind, name in row.quarantined or ()],
+        of_scripts=durations_in(row.of_scripts),
+        unawaited=row.unawaited if counts_unawaited else None,
     )
 
 
