@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import re
 
-_OPENING = re.compile(
+from app.intake.memory import remembers
+from app.intake.words.keyed_pattern import keyed_pattern
+
+_OPENING = keyed_pattern(
+    "if when whenever once with without after by using upon while changing setting passing replacing adding "
+    "removing switching turning enabling disabling wenn mit avec si con cuando",
     r"(?:^|[,;:(]\s*|\b(?:but|and|also|then|however|however,|now|interestingly,?|note(?: that)?,?) )"
     r"(?:if|when|whenever|once|with|without|after|by|using|upon|while|changing|setting|passing|replacing|adding"
     r"|removing|switching|turning|enabling|disabling|wenn|mit|avec|si|con|cuando)\b",
-    re.IGNORECASE,
 )
 # Words about other code or another setting than the script has.
 _OTHER_CODE = re.compile(
@@ -42,7 +46,10 @@ _ANOTHER = re.compile(
     re.IGNORECASE,
 )
 # Words about another program than the script of the report, or about what others saw.
-_OTHER_PROGRAM = re.compile(
+_OTHER_PROGRAM = keyed_pattern(
+    "another other different unrelated older earlier anderen autre otro outro другом side sidenote aside "
+    "unrelatedly incidentally nebenbei passage somebody someone people colleague coworker friend user users "
+    "others",
     r"\b(?:in|with|from|by|for|of) (?:another|some other|(?:a|one) (?:completely |totally |quite )?different"
     r"|an? (?:unrelated|older|earlier)|(?:an)?other) (?:\w{1,12} )?(?:projects?|scripts?|programs?"
     r"|code ?bases?|notebooks?|repositor(?:y|ies)|repos?|apps?|applications?|jobs?"
@@ -50,12 +57,13 @@ _OTHER_PROGRAM = re.compile(
     r"|\b(?:in einem anderen|mit einem anderen|dans un autre|avec un autre|en otro|con otro|em outro"
     r"|в другом) (?:projekt|skript|programm|projet|script|programme|proyecto|programa|projeto|проекте"
     r"|скрипте)\b"
-    r"|在?(?:另一个|别的|其他)(?:项目|脚本|程序)|別の(?:プロジェクト|スクリプト|プログラム)"
     r"|^\W{0,3}(?:side ?note|aside|unrelated(?:ly)?|incidentally|nebenbei|au passage)\b"
     r"|\b(?:somebody|someone|some people|a colleague|a coworker|a friend|another user|other users|others)"
     r"(?: else)?(?: of mine| here)? (?:once |also |has |had |have |too )?(?:reported|reports?|saw|sees?|seen"
     r"|gets?|got|hits?|mentioned|ran into)\b",
-    re.IGNORECASE,
+)
+_OTHER_PROGRAM_IN_ASIA = re.compile(
+    r"(?:另一个|别的|其他)(?:项目|脚本|程序)|別の(?:プロジェクト|スクリプト|プログラム)"
 )
 # `Schreibe ich statt dessen `x[0] = "a"``: a statement that the script does not have.
 _ASSIGNS = re.compile(r"[\w.]{1,60}(?:\[[^\[\]]{0,40}\])?\s?[-+*/@]?=(?!=)")
@@ -73,37 +81,46 @@ def condition_of(introduction: str, script: str) -> str:
     if names_other_program(sentence):
         return sentence
     snippets = [match[1] for match in _CODE.finditer(sentence)]
-    own = _bare(script)
     if not _OPENING.search(sentence):
-        other = [snippet for snippet in snippets if _ASSIGNS.match(snippet) and _bare(snippet) not in own]
+        other = [
+            snippet for snippet in snippets if _ASSIGNS.match(snippet) and _bare(snippet) not in _bare(script)
+        ]
         return sentence if other and _IN_PLACE.search(sentence) else ""
     if not (_OTHER_CODE.search(sentence) or _ANOTHER.search(sentence)):
         return sentence if _is_started_otherwise(sentence, snippets, script) else ""
-    return "" if snippets and all(_bare(snippet) in own for snippet in snippets) else sentence
+    return "" if snippets and all(_bare(snippet) in _bare(script) for snippet in snippets) else sentence
 
 
 def names_other_program(condition: str) -> bool:
     """True if a condition is no setting of the script: another program or somebody else shows it."""
-    return _OTHER_PROGRAM.search(condition) is not None
+    return _OTHER_PROGRAM.search(condition) is not None or (
+        not condition.isascii() and _OTHER_PROGRAM_IN_ASIA.search(condition) is not None
+    )
 
 
 def _is_started_otherwise(sentence: str, snippets: list[str], script: str) -> bool:
     """True if the sentence names a flag, a setting or a number of something that the script does not have."""
-    own = _bare(script)
     for snippet in snippets:
         pairs = [_bare(match) for match in _KEYWORD.findall(snippet)]
+        own = _bare(script)
         if _FLAG.search(snippet) and _bare(snippet) not in own and not _all_in(pairs, own):
             return True
     started = _STARTED.search(sentence)
     if started is None or _VERSION.search(started["how"]):
         return False
-    numbers = _NUMBERS.findall(started["how"])
-    return bool(numbers) and not any(re.search(rf"(?<![\w.]){number}(?![\w.])", script) for number in numbers)
+    numbers = _numbers_of(started["how"])
+    return bool(numbers) and numbers.isdisjoint(_numbers_of(script))
 
 
 def _all_in(pairs: list[str], own: str) -> bool:
     return bool(pairs) and all(pair in own for pair in pairs)
 
 
+@remembers()
+def _numbers_of(text: str) -> frozenset[str]:
+    return frozenset(_NUMBERS.findall(text))
+
+
+@remembers()
 def _bare(code: str) -> str:
     return _SPACE.sub("", code)

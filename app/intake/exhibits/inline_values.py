@@ -13,7 +13,7 @@ from app.intake.claim.stated_place import stated_device, stated_place, with_plac
 from app.intake.claim.value_mentions import seen_and_expected
 from app.intake.code.printed_texts import is_print_of, printed_texts
 from app.intake.exhibits.conditions import condition_of
-from app.intake.exhibits.right_values import other_ways
+from app.intake.exhibits.right_values import other_ways, without_blanks
 from app.intake.exhibits.shown_outputs import is_expectation
 from app.intake.snippets.parts import Part, PartKind
 from app.intake.snippets.roles import says_it_works
@@ -118,9 +118,8 @@ def _may_be_printed(text: str) -> bool:
 
 def _is_of_other_code(above: str, main: str) -> bool:
     """True if the line names code that the script does not have: `But `a.sum()` gives`."""
-    own = "".join(main.split())
-    codes = ["".join(match[1].split()) for match in _CODE.finditer(above) if "(" in match[1]]
-    return bool(codes) and not any(code in own for code in codes)
+    codes = [without_blanks(match[1]) for match in _CODE.finditer(above) if "(" in match[1]]
+    return bool(codes) and not any(code in without_blanks(main) for code in codes)
 
 
 def without_other_code(lines: Sequence[str], main: str) -> list[str]:
@@ -128,8 +127,11 @@ def without_other_code(lines: Sequence[str], main: str) -> list[str]:
     rest: list[str] = []
     above = ""
     for line in lines:
-        ends = _ENDS_IN_VERB.search(line[-_MOST_LINE:]) is not None
-        is_of_other = ends and _is_of_other_code(line[:_MOST_LINE], main)
+        is_of_other = (
+            "`" in line
+            and _ENDS_IN_VERB.search(line[-_MOST_LINE:]) is not None
+            and _is_of_other_code(line[:_MOST_LINE], main)
+        )
         if not is_of_other and not (above and _ALONE.fullmatch(line[:_MOST_LINE])):
             rest.append(line)
         above = line if is_of_other else ""
@@ -138,7 +140,7 @@ def without_other_code(lines: Sequence[str], main: str) -> list[str]:
 
 def _names_expected_value(text: str) -> bool:
     """True if the text says that a value should be printed, as in `It should print `0.0``."""
-    return any(
+    return "`" in text and any(
         _SHOULD.search(text, max(0, match.start() - _MOST_LINE), match.start())
         for match in _INLINE.finditer(text)
     )
@@ -146,6 +148,8 @@ def _names_expected_value(text: str) -> bool:
 
 def _values_of_this_script(text: str, main: str) -> Iterator[re.Match[str]]:
     """The values that sentences say are printed, without those of other code or another setting."""
+    if "`" not in text:
+        return
     ways = {way.start("value") for way in other_ways(text, main)}
     for match in _INLINE.finditer(text):
         should = _SHOULD_BEFORE.search(text, max(0, match.start() - _MOST_LINE), match.start())

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -51,9 +52,19 @@ class PrintedRun:
 
 @dataclass(frozen=True, slots=True)
 class _Words:
+    """The words of a text without signs around them, and the offsets of each with its signs."""
+
     words: list[str]
-    places: list[Place]
-    numbers: dict[str, list[int]]
+    starts: list[int]
+    ends: list[int]
+
+    def numbers(self, word: str, first: int) -> Iterator[int]:
+        """The numbers of such words from number `first` on, the first ones."""
+        at = first - 1
+        with suppress(ValueError):
+            for _ in range(_MOST_TRIES):
+                at = self.words.index(word, at + 1)
+                yield at
 
 
 class PlacesInText:
@@ -90,16 +101,17 @@ class PlacesInText:
 
     @cached_property
     def _words(self) -> _Words:
-        words: list[str] = []
-        places: list[Place] = []
-        numbers: dict[str, list[int]] = {}
-        for match in _WORD.finditer(self.text, 0, min(len(self.text), _MOST_CHARACTERS)):
-            word = _bare_word(match[0])
+        spans = [
+            match.span() for match in _WORD.finditer(self.text, 0, min(len(self.text), _MOST_CHARACTERS))
+        ]
+        pairs = [(_bare_word(self.text[start:end]), start, end) for start, end in spans]
+        words, starts, ends = list[str](), list[int](), list[int]()
+        for word, start, end in pairs:
             if word:
-                numbers.setdefault(word, []).append(len(words))
                 words.append(word)
-                places.append(Place(match.start(), match.end()))
-        return _Words(words, places, numbers)
+                starts.append(start)
+                ends.append(end)
+        return _Words(words, starts, ends)
 
     def find_line(self, line: str, after: int = 0, *, typed: bool = False) -> int | None:
         """The number of the first such line from number `after` on.
@@ -144,11 +156,9 @@ class PlacesInText:
         if not sequence:
             return None
         index = self._words
-        numbers = index.numbers.get(sequence[0], ())
-        first = bisect_left(numbers, after, key=lambda number: index.places[number].start)
-        for number in numbers[first : first + _MOST_TRIES]:
+        for number in index.numbers(sequence[0], bisect_left(index.starts, after)):
             if index.words[number : number + len(sequence)] == sequence:
-                place = Place(index.places[number].start, index.places[number + len(sequence) - 1].end)
+                place = Place(index.starts[number], index.ends[number + len(sequence) - 1])
                 return self._exactly(text, place)
         return None
 

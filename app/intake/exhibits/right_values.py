@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from app.intake.claim.claim_text import output_check
 from app.intake.claim.claims import Check, CheckKind, Role
+from app.intake.memory import remembers
 from app.intake.remarks.expected_elsewhere import find_expected_elsewhere
 from app.intake.remarks.expected_of_expressions import expected_of_expression
 from app.intake.remarks.right_messages import right_message
@@ -49,8 +50,11 @@ def right_values(checks: Sequence[Check], texts: Sequence[str], main: str) -> li
 
 def other_ways(text: str, main: str) -> list[re.Match[str]]:
     """The sentences of a text that say that other code gives a value, and gives the right one."""
-    code = "".join(main.split())
-    return [match for match in _OTHER_WAY.finditer(text) if "".join(match["code"].split()) not in code]
+    return [
+        match
+        for match in _OTHER_WAY.finditer(text)
+        if without_blanks(match["code"]) not in without_blanks(main)
+    ]
 
 
 def is_name_of(main: str, check: Check) -> bool:
@@ -67,7 +71,7 @@ def is_name_of(main: str, check: Check) -> bool:
     if (
         check.role is Role.EXPECTED
         and "(" in word
-        and _without_blanks(word) in _without_blanks(_COMMENT.sub("", main))
+        and without_blanks(word) in without_blanks(_COMMENT.sub("", main))
     ):
         # A call of the script, as in ``f(3)` should be 4`.
         return True
@@ -83,7 +87,9 @@ def is_name_of(main: str, check: Check) -> bool:
     )
 
 
-def _without_blanks(text: str) -> str:
+@remembers()
+def without_blanks(text: str) -> str:
+    """A text without any space, such as a script that is searched for a piece of code."""
     return "".join(text.split())
 
 

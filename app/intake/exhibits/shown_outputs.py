@@ -238,7 +238,9 @@ def _output_in_prose(part: Part, texts: Sequence[str]) -> list[Part]:
         return [Part(PartKind.OUTPUT, text, part.heading)]
     if _is_quoted_output(part, lines, texts):
         return [Part(PartKind.OUTPUT, text, part.heading)]
-    values = [match[1] for line in lines for match in [_GIVES.match(line[:2000])] if match]
+    values = [
+        match[1] for line in lines if ":" in line for match in [_GIVES.match(line[:_MOST_LINE])] if match
+    ]
     printed_values = [line for line in values if "`" not in line and is_printed_line(line)]
     printed_values = printed_values or _quoted_lines([line for line in lines if line.strip()], texts)
     if printed_values:

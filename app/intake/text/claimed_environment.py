@@ -42,110 +42,156 @@ _LABELS = re.compile(
 _LEAST_LABELS = 4
 
 
-def _field(name: str, pattern: str) -> tuple[str, re.Pattern[str]]:
-    return name, re.compile(pattern, re.IGNORECASE | re.MULTILINE)
+def _field(name: str, pattern: str, *keys: str) -> tuple[str, re.Pattern[str], tuple[str, ...]]:
+    """A field, its pattern, and the keys: each text that has the field holds one of them, in lower case."""
+    return name, re.compile(pattern, re.IGNORECASE | re.MULTILINE), keys
 
 
 # Patterns for each field, the most certain first: `torch.utils.collect_env`, then `pip list`, then free text.
-_FIELDS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    _field("torch.version", rf"{_BULLET}(?:py)?torch(?:[ -]?version)?{_AFTER}{_VERSION}"),
-    _field("torch.version", rf"{_BULLET}(?:\[(?:pip3?|conda)\] )?torch(?:[ \t]*==[ \t]*+|[ \t]++){_VERSION}"),
+_FIELDS: tuple[tuple[str, re.Pattern[str], tuple[str, ...]], ...] = (
+    _field("torch.version", rf"{_BULLET}(?:py)?torch(?:[ -]?version)?{_AFTER}{_VERSION}", "torch"),
+    _field(
+        "torch.version",
+        rf"{_BULLET}(?:\[(?:pip3?|conda)\] )?torch(?:[ \t]*==[ \t]*+|[ \t]++){_VERSION}",
+        "torch",
+    ),
     _field(
         "torch.version",
         rf"\btorch\.__version__[ \t]*+\)?[ \t]*+(?:#|=+>?|:|is)?[ \t]*+\n?[ \t>]{{0,4}}['\"]?{_VERSION}",
+        "torch",
     ),
-    _field("torch.version", rf"['\"](?:py)?torch['\"][ \t]*:[ \t]*['\"]{_VERSION}['\"]"),
-    _field("torch.version", rf"\bTORCH_VERSION={_VERSION}"),
+    _field("torch.version", rf"['\"](?:py)?torch['\"][ \t]*:[ \t]*['\"]{_VERSION}['\"]", "torch"),
+    _field("torch.version", rf"\bTORCH_VERSION={_VERSION}", "torch"),
     _field(
         "torch.version",
         r"\b(?:py)?torch[ -]nightly[^\d\n]{0,12}(\d{1,2}\.\d{1,2}\.\d{1,2}\.?dev\d{8}(?:\+\w{1,8})?)",
+        "torch",
     ),
     _field(
         "torch.version",
         r"\b(?:py)?torch(?:[ \t]version)?[ \t]*+(?:is[ \t]|==?|:)?[ \t]*+v?"
         r"(\d{1,2}\.\d{1,2}(?:\.\d{1,2})?(?:\+\w+|\.dev\d+|\.post\d+|a0|rc\d)?)(?![\w.]*\d)",
+        "torch",
     ),
-    _field("torch.version", r"\bpytorch[-_]nightly[ \t]*=+[ \t]*(\d[\w.]*)"),
-    _field("torch.cuda_build", rf"{_BULLET}CUDA used to build PyTorch{_AFTER}(\d[\w.]*)"),
+    _field("torch.version", r"\bpytorch[-_]nightly[ \t]*=+[ \t]*(\d[\w.]*)", "torch"),
+    _field("torch.cuda_build", rf"{_BULLET}CUDA used to build PyTorch{_AFTER}(\d[\w.]*)", "cuda"),
     _field(
         "torch.cuda_build",
         rf"{_BULLET}CUDA(?:/cuDNN)?(?:[ -]version)?{_AFTER}(?:CUDA[ \t]*)?(\d+(?:\.\d+){{0,2}})",
+        "cuda",
     ),
     _field(
         "torch.cuda_build",
         r"\btorch\.version\.cuda[ \t]*+\)?[ \t]*+(?:#|=+>?|:)?[ \t]*+\n?[ \t>]{0,4}['\"]?(\d{1,2}\.\d)\b",
+        "cuda",
     ),
-    _field("torch.cuda_build", rf"{_BULLET}CUDA Runtime[ \t]+(\d{{1,2}}\.\d)\b"),
-    _field("torch.cuda_build", r"\bCUDA(?:[ \t]toolkit)?[ \t]?v?(\d{1,2}\.\d{1,2})(?![\w.]*\d)"),
+    _field("torch.cuda_build", rf"{_BULLET}CUDA Runtime[ \t]+(\d{{1,2}}\.\d)\b", "cuda"),
+    _field("torch.cuda_build", r"\bCUDA(?:[ \t]toolkit)?[ \t]?v?(\d{1,2}\.\d{1,2})(?![\w.]*\d)", "cuda"),
     _field(
         "cudnn.version",
         rf"{_BULLET}CUDA/cuDNN(?:[ -]version)?{_AFTER}(?:\d[\d.]*[ \t]*/[ \t]*)?(?:cuDNN[ \t]*)?v?(\d[\d.]*)",
+        "cudnn",
     ),
-    _field("cudnn.version", rf"{_BULLET}cuDNN(?:[ -]version)?{_AFTER}v?(\d[\d.]*)"),
-    _field("cudnn.version", r"\blibcudnn\.so\.(\d\.\d{1,2}\.\d{1,2})\b"),
+    _field("cudnn.version", rf"{_BULLET}cuDNN(?:[ -]version)?{_AFTER}v?(\d[\d.]*)", "cudnn"),
+    _field("cudnn.version", r"\blibcudnn\.so\.(\d\.\d{1,2}\.\d{1,2})\b", "cudnn"),
     _field(
-        "cudnn.version", r"\bcudnn\.version\(\)[ \t]*+\)?[ \t]*+(?:#|=+>?|:)?[ \t]*+\n?[ \t>]{0,4}(\d{4,6})\b"
+        "cudnn.version",
+        r"\bcudnn\.version\(\)[ \t]*+\)?[ \t]*+(?:#|=+>?|:)?[ \t]*+\n?[ \t>]{0,4}(\d{4,6})\b",
+        "cudnn",
     ),
-    _field("cudnn.version", r"\bcuDNN[ \t]?v?(\d\.\d{1,2}(?:\.\d{1,2})?)(?![\w.]*\d)"),
+    _field("cudnn.version", r"\bcuDNN[ \t]?v?(\d\.\d{1,2}(?:\.\d{1,2})?)(?![\w.]*\d)", "cudnn"),
     _field("os.name", rf"{_BULLET}(?:OS|operating[ -]?system|platform)(?:[ -]version)?{_AFTER}{_WORDS}"),
-    _field("python.version", rf"{_BULLET}python(?:[ -]version)?{_AFTER}{_VERSION}"),
-    _field("python.version", r"\bpython[ \t=]{1,3}v?(3\.\d{1,2}(?:\.\d{1,2})?)(?![\w.]*\d)"),
-    _field("python.version", r"/lib/python(3\.\d{1,2})/site-packages/"),
-    _field("gpu.0.model", rf"{_BULLET}GPU models and configuration{_AFTER}(?:GPU 0:[ \t]*)?{_WORDS}"),
-    _field("gpu.0.model", rf"{_BULLET}GPU 0:[ \t]*([^\n(|]{{2,80}}?)[ \t]*(?:\(|\||$)"),
+    _field("python.version", rf"{_BULLET}python(?:[ -]version)?{_AFTER}{_VERSION}", "python"),
+    _field("python.version", r"\bpython[ \t=]{1,3}v?(3\.\d{1,2}(?:\.\d{1,2})?)(?![\w.]*\d)", "python"),
+    _field("python.version", r"/lib/python(3\.\d{1,2})/site-packages/", "python"),
+    _field(
+        "gpu.0.model",
+        rf"{_BULLET}GPU models and configuration{_AFTER}(?:GPU 0:[ \t]*)?{_WORDS}",
+        "gpu models",
+    ),
+    _field("gpu.0.model", rf"{_BULLET}GPU 0:[ \t]*([^\n(|]{{2,80}}?)[ \t]*(?:\(|\||$)", "gpu 0:"),
     _field(
         "gpu.0.model",
         r"^\|[ \t]{1,4}0[ \t]{1,4}((?:NVIDIA|Tesla|GeForce|Quadro"
         r"|GRID)[^\n|]{2,40}?)(?:\.{2,3})?[ \t]+(?:On|Off|WDDM|TCC)\b",
+        "nvidia",
+        "tesla",
+        "geforce",
+        "quadro",
+        "grid",
     ),
     _field(
-        "gpu.0.model", r"\bget_device_name\((?:0)?\)[ \t]*+\)?[ \t]*+\n?[ \t>]{0,4}['\"]([^'\"\n]{2,60})['\"]"
+        "gpu.0.model",
+        r"\bget_device_name\((?:0)?\)[ \t]*+\)?[ \t]*+\n?[ \t>]{0,4}['\"]([^'\"\n]{2,60})['\"]",
+        "get_device_name",
     ),
-    _field("gpu.0.model", rf"{_BULLET}GPUs?(?:[ -](?:model|name|type))?{_AFTER}{_WORDS}"),
+    _field("gpu.0.model", rf"{_BULLET}GPUs?(?:[ -](?:model|name|type))?{_AFTER}{_WORDS}", "gpu"),
     _field(
         "gpu.0.model",
         r"\b((?:NVIDIA[ \t])?(?:RTX|GTX|Tesla|Quadro|GeForce)[ \t]?(?:RTX[ \t]"
         r"|GTX[ \t])?[A-Z]?\d{2,4}(?:[ \t]?(?:Ti|Super))?)\b",
+        "rtx",
+        "gtx",
+        "tesla",
+        "quadro",
+        "geforce",
     ),
     _field(
         "gpu.0.model",
         r"\bon (?:an?[ \t]|the[ \t])?(?:NVIDIA[ \t])?([AHVLTP]\d{1,3}0{0,2}(?:[ \t-]\d{2}GB)?)\b(?![.\d])",
+        "on ",
     ),
     _field(
         "gpu.0.model",
         r"(?<![\w-])((?:NVIDIA[ \t])?(?:A100|H100|H200|B200|GH200|V100|P100|L40S|A6000|A10G)"
         r"(?:[ \t-](?:SXM\d?|PCIe))?(?:[ \t-]\d{2}[ \t]?GB)?)(?![\w-])",
+        "a100",
+        "h100",
+        "h200",
+        "b200",
+        "v100",
+        "p100",
+        "l40s",
+        "a6000",
+        "a10g",
     ),
-    _field("gpu.driver", r"\bDriver Version:[ \t]*(\d{3}\.\d[\w.]*)"),
-    _field("cuda.driver", r"\bDriver Version:[^\n]{1,40}\bCUDA Version:[ \t]*(\d{1,2}\.\d)"),
-    _field("gpu.driver", rf"{_BULLET}Nvidia driver version{_AFTER}(\d[\w.]*)"),
+    _field("gpu.driver", r"\bDriver Version:[ \t]*(\d{3}\.\d[\w.]*)", "driver version"),
+    _field(
+        "cuda.driver", r"\bDriver Version:[^\n]{1,40}\bCUDA Version:[ \t]*(\d{1,2}\.\d)", "driver version"
+    ),
+    _field("gpu.driver", rf"{_BULLET}Nvidia driver version{_AFTER}(\d[\w.]*)", "driver version"),
     _field(
         "package.numpy",
         rf"{_BULLET}(?:\[(?:pip3?|conda)\] )?numpy(?:[ \t]*(?:==?|:)[ \t]*+|[ \t]++){_VERSION}",
+        "numpy",
     ),
-    _field("package.numpy", r"\bnumpy[ \t]?(?:==?[ \t]?|v)?(\d\.\d{1,2}(?:\.\d{1,2})?)(?![\w.]*\d)"),
+    _field("package.numpy", r"\bnumpy[ \t]?(?:==?[ \t]?|v)?(\d\.\d{1,2}(?:\.\d{1,2})?)(?![\w.]*\d)", "numpy"),
     _field(
         "package.numpy",
         rf"\b(?:np|numpy)\.__version__[ \t]*+\)?[ \t]*+(?:#|=+>?|:)?[ \t]*+\n?[ \t>]{{0,4}}['\"]?{_VERSION}",
+        "__version__",
     ),
-    _field("blas.version", r"\bMath Kernel Library Version (20\d\d(?:\.\d{1,2})?)"),
-    _field("onednn.version", r"\bMKL-DNN v(\d[\d.]*)"),
-    _field("torch.cpu_capability", r"\bCPU capability usage: ([\w.]{3,12})"),
+    _field("blas.version", r"\bMath Kernel Library Version (20\d\d(?:\.\d{1,2})?)", "math kernel"),
+    _field("onednn.version", r"\bMKL-DNN v(\d[\d.]*)", "mkl-dnn"),
+    _field("torch.cpu_capability", r"\bCPU capability usage: ([\w.]{3,12})", "cpu capability"),
     _field(
         "cpu.model",
         r"\b(?:Apple(?: Silicon)?|Mac[\w ]{0,20})[ \t(,]{1,3}(M[1-4](?:[ \t](?:Pro|Max|Ultra))?)(?!\w)",
+        "apple",
+        "mac",
     ),
-    _field("cpu.model", rf"{_BULLET}Model name{_AFTER}{_WORDS}"),
-    _field("os.libc", rf"{_BULLET}Libc version{_AFTER}{_WORDS}"),
+    _field("cpu.model", rf"{_BULLET}Model name{_AFTER}{_WORDS}", "model name"),
+    _field("os.libc", rf"{_BULLET}Libc version{_AFTER}{_WORDS}", "libc version"),
 )
 
 
 def claimed_environment(text: str) -> Environment:
     """The environment that a report states. Nothing is inferred from missing statements."""
     text = _unfold(_beginnings_and_end(text))
+    small = text.lower()
     fields: Environment = {}
-    for name, pattern in _FIELDS:
-        if name not in fields:
+    for name, pattern, keys in _FIELDS:
+        if name not in fields and (not keys or any(key in small for key in keys)):
             values = [
                 value
                 for hit in pattern.finditer(text)
@@ -216,11 +262,15 @@ def cudnn_number(version: str) -> int | None:
 def _unfold(text: str) -> str:
     """The text, with the lines of a joined `collect_env` split again."""
     return "\n".join(
-        line[:400]
-        if len(line) <= 400 and len(_LABELS.findall(line)) < _LEAST_LABELS
-        else _split_at_labels(line)
+        line[:400] if len(line) <= 400 and not _has_labels(line) else _split_at_labels(line)
         for line in text.split("\n")
     )
+
+
+def _has_labels(line: str) -> bool:
+    # Each label has one of these signs.
+    is_possible = line.count(":") + line.count("[") >= _LEAST_LABELS
+    return is_possible and len(_LABELS.findall(line)) >= _LEAST_LABELS
 
 
 def _split_at_labels(line: str) -> str:

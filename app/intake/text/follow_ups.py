@@ -34,14 +34,23 @@ _LINE = re.compile(
     r")[\s*_:：)\]-]{0,8}$",
     re.IGNORECASE,
 )
+# A line that introduces a comment holds one of these, in lower case. Few texts do.
+_STEMS = (
+    *("comment", "coment", "komment", "комментар", "wrote", "repl", "answer", "respon", "répon", "respos"),
+    *("follow", "antwort", "geantwortet", "schrieb", "écrit", "escribi", "respuest", "escrev", "scritto"),
+    *("rispost", "написал", "ответ", "回复", "回覆", "评论", "評論", "答复", "コメント", "返信"),
+)
 _MOST_LINE = 160
 
 
 def follow_up_places(text: str) -> Iterator[int]:
     """The positions of the lines outside of fences that introduce a comment of somebody else."""
     fence, place = "", 0
+    small = text.lower()
+    if not any(stem in small for stem in _STEMS):
+        return
     for line in text.split("\n"):
-        match = _FENCE.match(line)
+        match = _FENCE.match(line) if "```" in line or "~~~" in line else None
         if match and not fence:
             fence = match[1]
         elif match and match[1].startswith(fence):

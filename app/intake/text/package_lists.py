@@ -30,17 +30,17 @@ _LEAST_FROZEN = 2
 def listed_packages(text: str) -> dict[str, str]:
     """The versions in a report's lists, by the normalised name of the package."""
     versions: dict[str, str] = {}
-    frozen = list(_FROZEN.finditer(text))
+    frozen = list(_FROZEN.finditer(text)) if "==" in text else []
     if len(frozen) >= _LEAST_FROZEN or any("[pip" in hit[0] or "[conda" in hit[0] for hit in frozen):
         for hit in frozen[:_MOST_PACKAGES]:
             versions.setdefault(_name(hit["name"]), hit["version"])
     table = _CONDA_TABLE.search(text)
-    for hit in _CONDA_LINE.finditer(text):
+    for hit in _CONDA_LINE.finditer(text) if table is not None or "[conda]" in text else ():
         if len(versions) < _MOST_PACKAGES and (
             hit["tag"] or (table is not None and hit.start() > table.start())
         ):
             versions.setdefault(_name(hit["name"]), hit["version"])
-    head = _PIP_TABLE.search(text)
+    head = _PIP_TABLE.search(text) if "Package" in text else None
     if head:
         for line in text[head.end() :].split("\n")[:_MOST_PACKAGES]:
             row = _ROW.match(line)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 
-WORKS = re.compile(
+from app.intake.words.keyed_pattern import keyed_pattern
+
+WORKS = keyed_pattern(
+    "work works worked fine passes behaves error errors problem problems crash crashs workaround comparison "
+    "should correct right ok okay correctly expected",
     r"(?<!not )(?<!n't )(?<!longer )(?<!never )\b(?:works?|worked|(?:is|was|were) fine|runs fine|passes"
     r"|behaves|no (?:error|problem|crash)s?|workaround|for comparison|as it should"
     r"|(?:is|was|were) (?:correct|right|ok|okay)"
     r"|(?:the|a) (?:right|correct) (?:thing|answer|value|result|output|one)s?|correctly|as expected)\b",
-    re.IGNORECASE,
 )
 # Where this stands beside words such as "works", they speak of another version or machine, not of the code
 # below.
@@ -24,14 +27,14 @@ _OTHER_PLACE = re.compile(
     r"|previously|earlier))\b",
     re.IGNORECASE,
 )
-_BEFORE = re.compile(
+_BEFORE = keyed_pattern(
+    "up until till before prior older earlier version versions release releases build builds",
     r"\b(?:(?:up to|until|till|before|prior to|older than|earlier than) (?:[\w-]{1,20} ){0,2}"
     r"v?\d{1,4}\.(?:\d{1,4}|x)"
     r"|(?:in|with|under|on|for) (?:all|every|each|any)(?: of)?(?: the)?"
     r"(?: (?:other|older?|earlier|previous|former))? (?:versions?|releases?)"
     r"|(?:in|with|on|before|until) (?:all |the |any |an? ){0,2}(?:older|previous|earlier|last|former|prior) "
     r"(?:\w{1,12} )?(?:versions?|releases?|builds?))\b",
-    re.IGNORECASE,
 )
 _PAST = re.compile(
     r"\b(?:was|were|gave|printed|returned|raised|showed|warned|worked|did|had|used to)\b", re.IGNORECASE
