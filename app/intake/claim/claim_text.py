@@ -297,7 +297,7 @@ def statements(texts: Sequence[str], kinds: Collection[CheckKind] = frozenset(Ch
     # A title that only names an error is the weakest, so it comes last.
     sentences = sorted(sentences[:_MOST_SENTENCES], key=lambda each: _ONLY_A_TYPE.fullmatch(each) is not None)
     for at, sentence in enumerate(sentences):
-        checks = phrase_checks(sentence[:_MOST_LINE])
+        checks = list(phrase_checks(sentence[:_MOST_LINE]))
         if checks and all(check.kind in kinds for check in checks if check.role is Role.BUG):
             checks += _expected_nearby(checks, sentences[max(0, at - 2) : at] + sentences[at + 1 : at + 3])
             return [check.model_copy(update={"text": cut(check.text)}) for check in checks]

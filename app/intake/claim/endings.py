@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 
 from app.intake.claim.claims import CheckKind
+from app.intake.memory import remembers
 from app.intake.words.vocabulary import EXPECT, FLAGS, INSTEAD, MODALS, any_of
 
 _QUIETLY = (
@@ -108,6 +109,7 @@ class Ending:
     signal: str | None = None
 
 
+@remembers()
 def crash_signal(text: str) -> tuple[bool, str | None]:
     """Whether a text describes a crash, and the signal if it is named."""
     for pattern, signal in _CRASH:
@@ -116,6 +118,7 @@ def crash_signal(text: str) -> tuple[bool, str | None]:
     return False, None
 
 
+@remembers()
 def ending_of(sentence: str) -> Ending | None:
     """The crash, the hang or the lack of memory that a sentence describes."""
     memory = (_OUT_OF_MEMORY, CheckKind.OUT_OF_MEMORY, None)

@@ -17,6 +17,7 @@ from app.intake.claim.slowness import TAKES, slowness
 from app.intake.claim.stated_place import clause_of, device_at, stated_device, stated_place, with_place
 from app.intake.claim.two_sides import attribute_value, not_finite, two_sides
 from app.intake.claim.value_mentions import seen_and_expected
+from app.intake.memory import remembers
 from app.intake.words.vocabulary import (
     EXPECT,
     FLAGS,
@@ -138,18 +139,17 @@ _OF_A_LINE = re.compile(
 _EXCEPTION_NAME = re.compile(r"(?:\w{1,60}\.){0,6}[A-Z]\w{0,60}(?:Error|Exception)")
 
 
-def phrase_checks(sentence: str) -> list[Check]:
+@remembers()
+def phrase_checks(sentence: str) -> tuple[Check, ...]:
     """The checks of one sentence; empty if it holds nothing that can be checked."""
     for rule in _RULES:
         checks = rule(sentence)
         if checks:
             place = stated_place(sentence, about_it=True)
             own = stated_place(clause_of(checks[0], sentence), about_it=True)
-            return with_place(
-                _with_expected_error(checks, sentence),
-                place if place.os else place.model_copy(update={"os": own.os}),
-            )
-    return []
+            own_place = place if place.os else place.model_copy(update={"os": own.os})
+            return tuple(with_place(_with_expected_error(checks, sentence), own_place))
+    return ()
 
 
 def _with_expected_error(checks: list[Check], sentence: str) -> list[Check]:

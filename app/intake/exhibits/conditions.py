@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from app.intake.memory import remembers
-from app.intake.words.keyed_pattern import keyed_pattern
+from app.intake.words.keyed_pattern import keyed_pattern, words_of
 
 _OPENING = keyed_pattern(
     "if when whenever once with without after by using upon while changing setting passing replacing adding "
@@ -65,6 +65,7 @@ _OTHER_PROGRAM = keyed_pattern(
 _OTHER_PROGRAM_IN_ASIA = re.compile(
     r"(?:另一个|别的|其他)(?:项目|脚本|程序)|別の(?:プロジェクト|スクリプト|プログラム)"
 )
+_KEYS_OF_CONDITIONS = _OPENING.keys | _OTHER_PROGRAM.keys
 # `Schreibe ich statt dessen `x[0] = "a"``: a statement that the script does not have.
 _ASSIGNS = re.compile(r"[\w.]{1,60}(?:\[[^\[\]]{0,40}\])?\s?[-+*/@]?=(?!=)")
 _IN_PLACE = re.compile(r"\binstead\b|\bin place of\b|\bstatt(?: ?dessen)?\b", re.IGNORECASE)
@@ -89,6 +90,11 @@ def condition_of(introduction: str, script: str) -> str:
     if not (_OTHER_CODE.search(sentence) or _ANOTHER.search(sentence)):
         return sentence if _is_started_otherwise(sentence, snippets, script) else ""
     return "" if snippets and all(_bare(snippet) in _bare(script) for snippet in snippets) else sentence
+
+
+def may_name_condition(text: str) -> bool:
+    """False if no sentence of the text can name a condition. Most lines of a log do not."""
+    return "`" in text or not text.isascii() or not _KEYS_OF_CONDITIONS.isdisjoint(words_of(text))
 
 
 def names_other_program(condition: str) -> bool:

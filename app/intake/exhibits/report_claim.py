@@ -21,7 +21,7 @@ from app.intake.claim.stated_place import newest_place, place_of_bug, with_place
 from app.intake.claim.subject import about, subject_of
 from app.intake.exhibits.assertions import asserted_checks, failing_assertion
 from app.intake.exhibits.commented_errors import commented_errors
-from app.intake.exhibits.conditions import condition_of, names_other_program
+from app.intake.exhibits.conditions import condition_of, may_name_condition, names_other_program
 from app.intake.exhibits.inline_values import SENTENCES, inline_checks, without_other_code
 from app.intake.exhibits.machines import machine_checks
 from app.intake.exhibits.right_values import (
@@ -61,7 +61,7 @@ from app.intake.snippets.parts import Part, PartKind
 from app.intake.snippets.roles import says_it_works
 from app.intake.words.frequency_words import with_frequency
 from app.intake.words.languages import in_english
-from app.intake.words.praise import is_only_praise, speaks_of_another_place, tells_the_past
+from app.intake.words.praise import is_only_praise, may_praise, speaks_of_another_place, tells_the_past
 from app.intake.words.vocabulary import device_of, shows_cuda_tensor
 
 _EXPLICIT = re.compile(
@@ -217,6 +217,8 @@ def _about_this_place(text: str, main: str) -> str:
             and not (speaks_of_another_place(sentence) and is_only_praise(sentence))
             and not tells_the_past(sentence)
         )
+        if may_name_condition(line) or may_praise(line)
+        else SENTENCES.sub(" ", line)
         for line in without_other_code(text.split("\n"), main)
     )
 

@@ -18,6 +18,7 @@ from app.intake.remarks.output_remarks import without_remark
 from app.intake.snippets.output_marks import without_common_sign
 from app.intake.snippets.parts import Part, PartKind, is_expectation_heading
 from app.intake.snippets.roles import says_it_works, words_about
+from app.intake.words.keyed_pattern import keyed_pattern
 from app.intake.words.praise import WRONGLY, says_it_fails, speaks_of_another_place
 from app.intake.words.vocabulary import (
     ACTUAL,
@@ -39,7 +40,11 @@ _VERBS = (
     r"|hands? back|looks? like|comes? (?:out|back)(?: as)?"
     r"|(?<!right )(?<!correct )(?<!expected )(?<!true )(?:result|output|answer) is)"
 )
-_GIVES = re.compile(rf"^.{{0,200}}?{_VERBS}[ \t]*:[ \t]+(\S.*)$", re.IGNORECASE)
+_GIVES = keyed_pattern(
+    "print prints printed output outputs give gives gave return returns returned result results show shows "
+    "yield yields got get hand hands look looks come comes answer",
+    rf"^.{{0,200}}?{_VERBS}[ \t]*:[ \t]+(\S.*)$",
+)
 _OUTPUT_HEADING = re.compile(
     r"\b(?:outputs?|logs?|actual(?:ly)?|happen(?:s|ed)?|results?|traceback|stack ?trace|errors?)\b",
     re.IGNORECASE,
@@ -239,7 +244,7 @@ def _output_in_prose(part: Part, texts: Sequence[str]) -> list[Part]:
     if _is_quoted_output(part, lines, texts):
         return [Part(PartKind.OUTPUT, text, part.heading)]
     values = [
-        match[1] for line in lines if ":" in line for match in [_GIVES.match(line[:_MOST_LINE])] if match
+        match[1] for line in lines if ":" in line for match in [_GIVES.search(line[:_MOST_LINE])] if match
     ]
     printed_values = [line for line in values if "`" not in line and is_printed_line(line)]
     printed_values = printed_values or _quoted_lines([line for line in lines if line.strip()], texts)

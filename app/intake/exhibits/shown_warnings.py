@@ -31,7 +31,7 @@ def split_warnings(lines: Sequence[str]) -> tuple[list[str], list[Check]]:
     checks: list[Check] = []
     below = False
     for line in lines:
-        match = _WARNING.fullmatch(line.rstrip())
+        match = _WARNING.fullmatch(line.rstrip()) if "Warning: " in line else None
         if match:
             checks.append(
                 Check(

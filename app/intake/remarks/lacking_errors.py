@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from app.intake.claim.claim_text import cut, sentences_in
 from app.intake.claim.claims import Check, CheckKind, Role
+from app.intake.memory import remembers
 from app.intake.words.vocabulary import DESIRED, EXPECT, FLAGS, INSTEAD, MODALS, TYPE, any_of
 
 _ERROR = (
@@ -84,6 +85,7 @@ def _sentences(text: str) -> list[str]:
     return [*own, *sentences_in("\n".join(line for line in lines if not line.startswith("Expected:")))]
 
 
+@remembers()
 def is_wanted(sentence: str) -> bool:
     """Whether the sentence says that an error is wanted."""
     if _UNDER_HEADING.match(sentence):

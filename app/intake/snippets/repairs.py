@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from collections import Counter
 from collections.abc import Collection
 from difflib import get_close_matches
 
@@ -184,7 +185,8 @@ def missing_imports(
     statements = [USUAL_IMPORTS[name] for name in missing]
     known = {package for name in used_by_script | bound_by_script if (package := package_named(name))}
     named = {*modules, *KNOWN_MODULES, *USUAL_IMPORTS} - _ONLY_BESIDE_TORCH
-    own = [name for name in unbound_names(tree) if name in named and _is_only_module(name, tree)]
+    only_modules = _only_modules(tree)
+    own = [name for name in unbound_names(tree) if name in named and name in only_modules]
     own = [name for name in own if name not in missing]
     statements += [USUAL_IMPORTS.get(name, f"import {name}") for name in own]
     statements += _imports_of_public_names(tree, bound_by_script | {*missing, *own}, known | {*packages})
@@ -200,15 +202,22 @@ def with_right_imports(text: str, tree: ast.Module) -> tuple[str, tuple[Repair, 
 
     Only a module that the script never uses, beside a name that nothing binds, is taken for misspelt.
     """
-    used, unbound = used_names(tree), [name for name in unbound_names(tree) if _is_only_module(name, tree)]
+    used, unbound = used_names(tree), sorted(_only_modules(tree).intersection(unbound_names(tree)))
     repairs: list[Repair] = []
-    for statement in tree.body:
-        if not isinstance(statement, ast.Import) or len(statement.names) != 1:
-            continue
+    if not 0 < len(unbound) <= _MOST_NAMES:
+        return text, ()
+    unused = [
+        statement
+        for statement in tree.body
+        if isinstance(statement, ast.Import)
+        and len(statement.names) == 1
+        and not statement.names[0].asname
+        and not _is_known_or_used(statement.names[0].name, used)
+    ]
+    for statement in unused[:_MOST_NAMES]:
         name = statement.names[0].name
         near = get_close_matches(name, unbound, n=1, cutoff=_ALIKE)
-        is_known = name in KNOWN_MODULES or name in sys.stdlib_module_names
-        if not near or is_known or name in used or statement.names[0].asname:
+        if not near:
             continue
         lines = text.split("\n")
         at = statement.lineno - 1
@@ -217,6 +226,10 @@ def with_right_imports(text: str, tree: ast.Module) -> tuple[str, tuple[Repair, 
         detail = f"Spelt the import of {near[0]} as the script spells its use."
         repairs.append(Repair(code="misspelt_import", detail=detail, line=statement.lineno))
     return text, tuple(repairs)
+
+
+def _is_known_or_used(module: str, used: Collection[str]) -> bool:
+    return module in KNOWN_MODULES or module in sys.stdlib_module_names or module in used
 
 
 def _imports_of_public_names(
@@ -241,11 +254,8 @@ def _imports_of_public_names(
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
     }
     names = [name for name in unbound_names(tree) if name not in bound]
-    used = [
-        name
-        for name in names
-        if name[:1].isupper() or name in called | decorators | modules | _names_in_annotations(tree)
-    ]
+    as_code = called | decorators | modules | _names_in_annotations(tree)
+    used = [name for name in names if name[:1].isupper() or name in as_code]
     return [statement for name in used[:_MOST_NAMES] if (statement := import_of(name, packages))]
 
 
@@ -283,14 +293,15 @@ def _is_module(name: str, tree: ast.Module) -> bool:
     )
 
 
-def _is_only_module(name: str, tree: ast.Module) -> bool:
-    """True if the script uses nothing but attributes of the name."""
-    uses = sum(isinstance(node, ast.Name) and node.id == name for node in nodes_of(tree))
-    of_attributes = sum(
-        isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name
-        for node in nodes_of(tree)
-    )
-    return uses == of_attributes > 0
+def _only_modules(tree: ast.Module) -> frozenset[str]:
+    """The names of which the script uses nothing but attributes."""
+    uses, of_attributes = Counter[str](), Counter[str]()
+    for node in nodes_of(tree):
+        if isinstance(node, ast.Name):
+            uses[node.id] += 1
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            of_attributes[node.value.id] += 1
+    return frozenset(name for name, count in of_attributes.items() if count == uses[name])
 
 
 def _before_first_statement(text: str, tree: ast.Module, line: str) -> str:

@@ -36,7 +36,8 @@ _LINE = re.compile(
 )
 # A line that introduces a comment holds one of these, in lower case. Few texts do.
 _STEMS = (
-    *("comment", "coment", "komment", "комментар", "wrote", "repl", "answer", "respon", "répon", "respos"),
+    *("comment", "comentó", "comentou", "comentari", "comentári", "komment", "комментар", "wrote", "repl"),
+    *("answer", "respon", "répon", "respos"),
     *("follow", "antwort", "geantwortet", "schrieb", "écrit", "escribi", "respuest", "escrev", "scritto"),
     *("rispost", "написал", "ответ", "回复", "回覆", "评论", "評論", "答复", "コメント", "返信"),
 )

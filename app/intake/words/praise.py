@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from app.intake.words.keyed_pattern import keyed_pattern
+from app.intake.words.keyed_pattern import keyed_pattern, words_of
 
 WORKS = keyed_pattern(
-    "work works worked fine passes behaves error errors problem problems crash crashs workaround comparison "
-    "should correct right ok okay correctly expected",
+    "work works worked fine passes behaves error errors problem problems crash crashs "  # codespell:ignore
+    "workaround comparison should correct right ok okay correctly expected",
     r"(?<!not )(?<!n't )(?<!longer )(?<!never )\b(?:works?|worked|(?:is|was|were) fine|runs fine|passes"
     r"|behaves|no (?:error|problem|crash)s?|workaround|for comparison|as it should"
     r"|(?:is|was|were) (?:correct|right|ok|okay)"
@@ -39,6 +39,7 @@ _BEFORE = keyed_pattern(
 _PAST = re.compile(
     r"\b(?:was|were|gave|printed|returned|raised|showed|warned|worked|did|had|used to)\b", re.IGNORECASE
 )
+_KEYS_OF_PRAISE = WORKS.keys | _BEFORE.keys
 WRONGLY = re.compile(
     r"\b(?:but|fail\w*|wrong\w*|incorrect\w*|crash\w*|error|bug|unexpected\w*|broken|should|mine|off|garbage|nonsense"
     r"|instead|rather than|and not)\b",
@@ -65,6 +66,11 @@ _FAILS_HERE = re.compile(
     r"|incorrect|nonsense|garbage|segfault)\b",
     re.IGNORECASE,
 )
+
+
+def may_praise(text: str) -> bool:
+    """False if the text says nothing of what works, elsewhere or earlier. Most lines of a log do not."""
+    return not _KEYS_OF_PRAISE.isdisjoint(words_of(text))
 
 
 def says_it_fails(words: str) -> bool:
