@@ -56,7 +56,18 @@ _LABELLED = re.compile(
     re.IGNORECASE,
 )
 _ABOUT_TIME = re.compile(r"time|elapsed|took|takes|duration|seconds|\bsecs?\b", FLAGS)
-_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
+_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+# `Wall time: 1min 3s`, `7.8 ms ± 22 µs per loop`, `100 loops, best of 3: 7.8 ms per loop`.
+_OF_MAGIC = re.compile(
+    r"[ \t#]*(?:Wall(?: time)?: |(?:\d+ loops?, best of \d+: )?(?=\d[^\n]{1,60}\bper loop\b))"
+    r"(?P<time>(?:\d[\d.]{0,9} ?(?:ns|us|µs|μs|ms|s(?:ec)?|min|h|d)\b ?){1,4})"
+)
+_AMOUNT = re.compile(r"(\d+(?:\.\d+)?) ?(ns|us|µs|μs|ms|s(?:ec)?|min|h|d)\b")
+_ABOUT_SPEED = re.compile(
+    r"\b(?:slow\w*|fast\w*|speed\w*|perform(?:s|ance|ant)|quick\w*|longer|as long"
+    r"|(?:takes?|took) (?:ages|forever|long|much|so|\w+ (?:more )?time))\b",
+    FLAGS,
+)
 _MOST_LABELLED = 120
 _MOST_TEXT = 400
 # Nobody complains of less.
@@ -99,6 +110,45 @@ def slower_label(lines: Sequence[str]) -> list[Check]:
         return []
     text = "\n".join(lines)[:_MOST_TEXT]
     return [Check(text=text, kind=CheckKind.SLOWER, sides=(slow, fast), factor=factor)]
+
+
+def slower_of_timed(lines: Sequence[str], labels: Sequence[str], texts: Sequence[str]) -> list[Check]:
+    """The check that of statements timed in IPython the slowest is as far behind the fastest as it says.
+
+    `labels` are those that the script prints beside its own times, in the same order. `texts` speak of speed,
+    else the times are no claim. `%time` is compared with `%time`, if it can be.
+    """
+    times = [time for line in lines if (time := seconds_of_magic(line)) is not None]
+    if not len(times) == len(labels) > 1 or not any(_ABOUT_SPEED.search(text) for text in texts):
+        return []
+    rows = [row for row in zip(labels, times, strict=True) if row[1] > 0]
+    kinds = [[row for row in rows if row[0].startswith(kind)] for kind in ("wall", "best")]
+    for alike in [*sorted(kinds, key=_spread_of, reverse=True), rows]:
+        if _spread_of(alike) >= _LEAST_FACTOR:
+            (fast, _), (slow, _) = min(alike, key=_time_of), max(alike, key=_time_of)
+            text = "\n".join(line for line in lines if seconds_of_magic(line) is not None)[:_MOST_TEXT]
+            factor = round(_spread_of(alike), 2)
+            return [Check(text=text, kind=CheckKind.SLOWER, sides=(slow, fast), factor=factor)]
+    return []
+
+
+def _spread_of(rows: Sequence[tuple[str, float]]) -> float:
+    times = list(map(_time_of, rows))
+    return max(times) / min(times) if times else 0
+
+
+def is_of_magic(line: str) -> bool:
+    """Whether `%time` or `%timeit` of IPython printed a line."""
+    return seconds_of_magic(line) is not None or line.lstrip(" \t#").startswith("CPU times: user ")
+
+
+def seconds_of_magic(line: str) -> float | None:
+    """The time in seconds of a line that `%time` or `%timeit` printed; None for any other line."""
+    match = _OF_MAGIC.match(line[:_MOST_LABELLED])
+    if match is None:
+        return None
+    found = _AMOUNT.findall(match["time"])
+    return sum(float(number) * _UNITS[unit.replace("μ", "µ").removesuffix("ec")] for number, unit in found)
 
 
 def _time_of(row: tuple[str, float]) -> float:

@@ -16,7 +16,7 @@ from app.intake.claim.claim_text import (
 from app.intake.claim.claims import MOST_READINGS, Check, CheckKind, Claim, Role, Where
 from app.intake.claim.comments import comment_claim, commented_outputs
 from app.intake.claim.right_bounds import out_of_bounds
-from app.intake.claim.slowness import slower_label
+from app.intake.claim.slowness import is_of_magic, slower_label, slower_of_timed
 from app.intake.claim.stated_place import newest_place, place_of_bug, with_place
 from app.intake.claim.subject import about, subject_of
 from app.intake.exhibits.assertions import asserted_checks, failing_assertion
@@ -57,6 +57,7 @@ from app.intake.remarks.value_tables import tabled_values
 from app.intake.remarks.values_of_devices import values_of_devices
 from app.intake.remarks.values_of_versions import values_before_change, values_of_versions
 from app.intake.sessions.shell_sessions import REPEATED
+from app.intake.sessions.timings import LABEL
 from app.intake.snippets.parts import Part, PartKind
 from app.intake.snippets.roles import says_it_works
 from app.intake.words.frequency_words import with_frequency
@@ -189,6 +190,7 @@ def _readings(
         lambda _: tabled_values([part.text for part in prose]),
         lambda _: labelled_checks([*texts[1:], *should]),
         alone[0],
+        lambda outputs: slower_of_timed(_lines_of_times(outputs, main), LABEL.findall(main), texts),
         lambda _: statements([*texts, joined]),
         lambda _: statements([*texts, joined], PRINTED_KINDS),
         lambda outputs: next(filter(None, (slower_label(lines_of(part)) for part in outputs)), []),
@@ -205,6 +207,13 @@ def _readings(
             printed = [part for part in usual if not (failure_of(part) or warnings_in(part))]
         is_first = False
         yield checks
+
+
+def _lines_of_times(outputs: Sequence[Part], main: str) -> list[str]:
+    """The lines that may show the times of statements: those of outputs, else the comments of the script."""
+    lines = [line for part in outputs for line in part.text.split("\n")]
+    comments = [line.partition("#")[2] for line in main.split("\n")]
+    return lines if any(map(is_of_magic, lines)) else comments
 
 
 def _about_this_place(text: str, main: str) -> str:

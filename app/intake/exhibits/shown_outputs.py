@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from app.intake.claim.claim_text import exception_claim, sides_checks
-from app.intake.claim.slowness import labelled_times
+from app.intake.claim.slowness import is_of_magic, labelled_times
 from app.intake.claim.stated_place import version_named
 from app.intake.code.names import bound_names
 from app.intake.code.printed_texts import is_print_of, printed_texts
@@ -348,9 +348,10 @@ def _below_main(parts: Sequence[Part], main: str) -> dict[str, bool]:
 
 
 def lines_of(part: Part) -> list[str]:
-    """The lines of a part, without versions of packages: these differ between machines."""
+    """The lines of a part, without versions of packages and times: these differ between machines."""
     lines, _ = split_warnings(part.text.split("\n"))
     lines = [line.strip() for line in lines if line.strip() and not _MENTIONS.match(line)]
+    lines = [line for line in lines if not is_of_magic(line)]
     return [line for line in lines if not is_version_line(line) and not _SIZE_OF_FRAME.fullmatch(line)]
 
 

@@ -6,7 +6,9 @@ import re
 from collections.abc import Sequence
 
 from app.intake.code.syntax import parses
+from app.intake.sessions.joined_lines import session_lines
 from app.intake.sessions.shell_sessions import SHELL, Piece
+from app.intake.sessions.timings import CELL_END, times_a_cell
 
 # Some people leave out the blank behind `>>>`. A word behind `...` may be prose.
 PROMPT = re.compile(r"(?:>>>|\.\.\.)(?:[ \t]|$)|>>>(?=[\w('\"\[{@#-])")
@@ -44,7 +46,7 @@ def python_session(lines: Sequence[str]) -> Piece:
     output: list[str] = []
     answers: list[tuple[str, list[str]]] = []
     typing = False
-    for given in lines:
+    for given in session_lines(lines):
         line = given.lstrip() if PROMPT.match(given.lstrip()) else given
         typing = PROMPT.match(line) is not None and (line.startswith(">>>") or typing)
         if typing:
@@ -71,7 +73,7 @@ def python_session(lines: Sequence[str]) -> Piece:
 
 def ipython_session(lines: Sequence[str]) -> Piece:
     """A session of IPython: `In [1]:`, its continuation lines, `Out[1]:` and output."""
-    lines = _from_margin(lines)
+    lines = session_lines(_from_margin(lines))
     cells: list[list[str]] = []
     output: list[str] = []
     at = 0
@@ -79,6 +81,7 @@ def ipython_session(lines: Sequence[str]) -> Piece:
         if match := _IPYTHON_IN.match(lines[at]):
             cell, at = _cell_from(lines, at, match.end())
             cells.append(cell)
+            cells += [[CELL_END]] if times_a_cell(cell[0].strip()) else []
             continue
         out = IPYTHON_OUT.match(lines[at])
         if out or cells:

@@ -1,4 +1,7 @@
-"""Rewrites pasted code until it can be parsed, by named repairs. Lines keep their numbers."""
+"""Rewrites pasted code until it can be parsed, by named repairs.
+
+Lines keep their numbers, but for statements that stood on one line without a sign between them.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +14,21 @@ from app.intake.code.python2 import with_print_calls
 from app.intake.code.syntax import parses, tree_of
 from app.intake.code.typography import has_typography, plain_characters
 from app.intake.reading import Repair
+from app.intake.sessions.joined_lines import MAY_BE_JOINED, with_lines
 
 _ENTITY = re.compile(r"&(?:gt|lt|amp|quot|apos|nbsp|#39|#34|#x27|#x22|#160);")
 _NAMED_BY_ENTITIES = {"gt", "lt", "amp", "quot", "apos", "nbsp"}
 _PRINT = re.compile(r"\bprint(?:[ \t]{1,40}[^\s=.]|[\"'`>]|[ \t]{0,40}$)", re.MULTILINE)
 # A longer text is not rewritten.
 _MOST_CHARACTERS = 1 << 18
+JOINED = "joined_statements"
 _DETAILS = {
     "smart_quotes": "Made typographic quotes plain ones.",
     "smart_dashes": "Made dashes minus signs.",
     "invisible_characters": "Removed spaces and marks that only look like nothing.",
     "full_width_characters": "Made full-width signs plain ones.",
     "line_numbers": "Removed the numbers of the lines.",
+    JOINED: "Put each statement on a line of its own.",
     "bold_remarks": "Made remarks in bold comments.",
     "html_entities": "Read `&gt;` and the like as the signs that they stand for.",
 }
@@ -45,7 +51,8 @@ def make_readable(text: str) -> tuple[str, tuple[Repair, ...]]:
         repairs += new_repairs
         if new_repairs and parses(result):
             return result, repairs
-    return text, ()
+    split = with_lines(result)
+    return (text, ()) if split == result else (split, (*repairs, _repair(JOINED)))
 
 
 def with_all_rewrites(text: str) -> str:
@@ -65,6 +72,7 @@ def _has_traces(text: str) -> bool:
         or _PRINT.search(text) is not None
         or bool(_LINE_NUMBER.match(first))
         or _BOLD.search(text) is not None
+        or MAY_BE_JOINED.search(text) is not None
     )
 
 

@@ -118,11 +118,8 @@ def make_script(
     text, repairs = normalise(as_given), list[Repair]()
     if has_common_indent(as_given):
         repairs.append(Repair(code="common_indent", detail="Removed the indent that all lines have."))
-    text, marked_count = without_magics(text)
-    if marked_count:
-        repairs.append(
-            Repair(code="shell_line", detail=f"Made {marked_count} lines for a shell or a notebook comments.")
-        )
+    text, new_repairs = without_magics(text)
+    repairs += new_repairs
     if rules.syntax:
         text, new_repairs = make_readable(text)
         repairs += new_repairs

@@ -10,6 +10,8 @@ from dataclasses import replace
 
 from app.intake.code.names import bound_names
 from app.intake.code.syntax import error_line, nodes_of, parses, tree_of
+from app.intake.reading import Repair
+from app.intake.sessions.joined_lines import is_joined_program, program_and_output
 from app.intake.sessions.prompts import (
     IPYTHON_OUT,
     PROMPT,
@@ -26,8 +28,9 @@ from app.intake.sessions.shell_sessions import (
     shell_session,
     without_status,
 )
+from app.intake.sessions.timings import with_timings
 from app.intake.snippets.output_marks import commented_output, split_marked_lines, traceback_start
-from app.intake.snippets.rewrites import make_readable, with_all_rewrites
+from app.intake.snippets.rewrites import JOINED, make_readable, with_all_rewrites
 from app.intake.words.vocabulary import SCALAR
 
 _MAGIC = re.compile(r"[ \t]*(?:%{1,2}[a-z]\w*(?:[ \t]|$)|![\w./~-])")
@@ -71,10 +74,8 @@ def take_apart(text: str) -> Piece:
     lines = text.split("\n")
     if piece := _session_with_prompts(text, lines):
         return piece
-    if does_something(plain := make_readable(text)[0]):
-        whole = _without_tail(plain, lines)
-        outputs = [whole.output, commented_output(lines)]
-        return replace(whole, output="\n".join(filter(None, outputs)))
+    if piece := _program(text, lines):
+        return piece
     python, magics = without_magics(text)
     if magics and does_something(python):
         return Piece(code=text)
@@ -82,6 +83,20 @@ def take_apart(text: str) -> Piece:
         return piece
     are_commands = [SHELL.match(line) is not None for line in lines]
     return _session(lines, are_commands) if any(are_commands) else _cut(with_all_rewrites(text), lines)
+
+
+def _program(text: str, lines: list[str]) -> Piece | None:
+    """A program with the output that stands below it; None if the text is no Python with an effect."""
+    if "\n" not in text.strip() and is_joined_program(text):
+        program, output = program_and_output(text)
+        return Piece(code=program, output=output)
+    plain, repairs = make_readable(text)
+    if not does_something(plain):
+        return None
+    # Lines of split statements have other numbers than those of the report.
+    is_split = any(repair.code == JOINED for repair in repairs)
+    whole = Piece(code=text) if is_split else _without_tail(plain, lines)
+    return replace(whole, output="\n".join(filter(None, [whole.output, commented_output(lines)])))
 
 
 def _session_with_prompts(text: str, lines: list[str]) -> Piece | None:
@@ -290,12 +305,16 @@ def _outputs_only(lines: list[str]) -> Piece | None:
     return Piece(code=text, output="\n".join(output).strip("\n"), transcript=True) if is_code else None
 
 
-def without_magics(code: str) -> tuple[str, int]:
-    """The code with lines such as `!pip install` and `%magic` as comments.
+def without_magics(code: str) -> tuple[str, tuple[Repair, ...]]:
+    """The code with `%time f(x)` timed, and with lines such as `!pip install` and `%magic` as comments.
 
-    Lines keep their numbers. Code that can be parsed has none: there, such a line stands in a string.
+    Code that can be parsed has none: there, such a line stands in a string.
     """
+    code, repairs = with_timings(code)
     lines = code.split("\n")
     result = [f"# {line}" if _MAGIC.match(line) else line for line in lines]
     count = sum(one != other for one, other in zip(lines, result, strict=True))
-    return (code, 0) if not count or parses(code) else ("\n".join(result), count)
+    if not count or parses(code):
+        return code, repairs
+    detail = f"Made {count} lines for a shell or a notebook comments."
+    return "\n".join(result), (*repairs, Repair(code="shell_line", detail=detail))

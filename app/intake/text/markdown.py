@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from markdown_it import MarkdownIt
 
 from app.intake.code.syntax import parses
+from app.intake.sessions.joined_lines import fenced_joined_lines
 from app.intake.text.bare_code import fenced_bare_code
 from app.intake.text.bare_sessions import fenced_sessions
 from app.intake.text.notebook_cells import sessions_of_cells
@@ -233,7 +234,7 @@ def blocks_of(text: str) -> list[Block]:
     beginning = "\n".join(unix_lines(text).split("\n", MOST_LINES)[:MOST_LINES])
     source = closed_fences(_fenced_lines(_fenced_pre(without_comments(beginning))))
     lines = source.split("\n")
-    for fenced in (fenced_ticks, sessions_of_cells, fenced_sessions):
+    for fenced in (fenced_joined_lines, fenced_ticks, sessions_of_cells, fenced_sessions):
         lines = fenced(lines, _inside(lines), fence=_PRE_FENCE)
     source = "\n".join(lines)
     if not _has_fence(source):
