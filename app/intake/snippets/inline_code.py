@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Sequence
 
-from app.intake.code.syntax import parses
+from app.intake.code.syntax import parses, tree_of
 from app.intake.words.vocabulary import EXCEPTION_LINE
 
 _STATEMENT = re.compile(
@@ -13,10 +14,30 @@ _STATEMENT = re.compile(
     r"[.,;:]?[ \t]*$"
 )
 _LEAST = 2
-
-
 _SNIPPET = re.compile(r"(?<!`)`([^`\n]{2,400})`(?!`)")
 _IMPORT = re.compile(r"(?:import|from) \w")
+EXCEPTION_BELOW = re.compile(
+    r"^[ \t]*(?:[\w.]{1,80}\.)?[A-Z]\w{1,60}(?:Error|Exception): |^Traceback", re.MULTILINE
+)
+_FAILURE = (
+    r"(?:crash\w*|fails?|failing|raises?|throws?|errors?|exception|segfaults?|hangs?|breaks?"
+    r"|does(?:n['’]t| not) work)\b"
+)
+_FAILS = re.compile(rf"\b{_FAILURE}", re.IGNORECASE)
+# `f(1)` returns 2, `f(1)` raises a ValueError.
+_DOES = re.compile(
+    r"[ \t]*(?:now |still |wrongly |currently |just |simply |always |which |it )?"
+    rf"(?:returns?|gives?|yields?|prints?|outputs?|evaluates? to|results? in|leads? to|{_FAILURE})",
+    re.IGNORECASE,
+)
+# Calling `f(1)` ends in an error.
+_RUN = re.compile(
+    r"\b(?:call(?:ing|s)?|runn?(?:ing)?|execut(?:e|ing)|evaluat(?:e|ing)|doing|typ(?:e|ing)|line|statement"
+    r"|when (?:i|we|you|one) \w{2,10})\b[^.\n]{0,30}$",
+    re.IGNORECASE,
+)
+_MOST_STATEMENTS = 30
+_MOST_AROUND = 200
 
 
 def statements_in_sentence(texts: Sequence[str]) -> tuple[int, list[str]] | None:
@@ -37,6 +58,52 @@ def statements_in_sentence(texts: Sequence[str]) -> tuple[int, list[str]] | None
         if len(statements) >= _LEAST and not all(map(_IMPORT.match, statements)):
             return at, statements
     return None
+
+
+def only_statement(texts: Sequence[str], *, fails: bool) -> tuple[int, str] | None:
+    """(text, statement) of the first statement in a sentence that says what it does; None without one.
+
+    It computes something of values, as no mere name of a function does. `fails`: the report shows an error,
+    so that a statement on a line of its own is the one that raises it.
+    """
+    tries = 0
+    above = ""
+    for at, text in enumerate(texts):
+        for match in _SNIPPET.finditer(text):
+            if tries == _MOST_STATEMENTS:
+                return None
+            tries += 1
+            if _is_to_run(text, match, above, fails=fails) and _computes(match[1].strip()):
+                return at, match[1].strip()
+        above = text
+    return None
+
+
+def _is_to_run(text: str, match: re.Match[str], above: str, *, fails: bool) -> bool:
+    """Whether the words around a statement say what it does."""
+    before, behind = text[: match.start()][-_MOST_AROUND:], text[match.end() :][:_MOST_AROUND]
+    of_line = f"{before.rpartition(chr(10))[2]}{behind.partition(chr(10))[0]}"
+    if not of_line.strip(" \t.,:;"):
+        return fails or _FAILS.search(f"{above[-_MOST_AROUND:]} {before} {behind}") is not None
+    if _DOES.match(behind):
+        return True
+    return _RUN.search(before) is not None and _FAILS.search(f"{before} {behind}") is not None
+
+
+def _computes(statement: str) -> bool:
+    """Whether it is one statement that calls something with a value that stands in it."""
+    tree = tree_of(statement)
+    if tree is None or len(tree.body) != 1 or not isinstance(tree.body[0], ast.Expr | ast.Assign):
+        return False
+    if EXCEPTION_LINE.fullmatch(statement):
+        return False
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return any(
+        isinstance(node, ast.Constant) and node.value is not Ellipsis
+        for call in calls
+        for argument in [*call.args, *(keyword.value for keyword in call.keywords)]
+        for node in ast.walk(argument)
+    ) and not any(isinstance(node, ast.Constant) and node.value is Ellipsis for node in ast.walk(tree))
 
 
 def inline_statements(texts: Sequence[str]) -> tuple[int, int, list[str]] | None:

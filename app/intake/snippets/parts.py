@@ -11,7 +11,12 @@ from app.intake.claim.claim_text import is_raise_line
 from app.intake.code.syntax import parses
 from app.intake.sessions.labelled_sessions import labelled_sessions
 from app.intake.sessions.shell_sessions import Piece
-from app.intake.snippets.inline_code import inline_statements, statements_in_sentence
+from app.intake.snippets.inline_code import (
+    EXCEPTION_BELOW,
+    inline_statements,
+    only_statement,
+    statements_in_sentence,
+)
 from app.intake.snippets.output_marks import without_common_sign
 from app.intake.snippets.rewrites import make_readable
 from app.intake.snippets.roles import about_versions_only, only_computes
@@ -56,39 +61,12 @@ _COLLECT_ENV = re.compile(
     re.MULTILINE,
 )
 _CODE_START = re.compile(r"(?:import [\w., ]+|from [\w.]+ import .+)$")
-_NOT_OUTPUT = {
-    "samehere-probe",
-    "json",
-    "yaml",
-    "yml",
-    "toml",
-    "ini",
-    "diff",
-    "patch",
-    "dockerfile",
-    "makefile",
-    "bibtex",
-    "xml",
-    "html",
-}
-_OTHER_LANGUAGES = {
-    "c",
-    "cpp",
-    "c++",
-    "cuda",
-    "cu",
-    "rust",
-    "rs",
-    "go",
-    "java",
-    "js",
-    "javascript",
-    "ts",
-    "typescript",
-    "r",
-    "julia",
-    "matlab",
-}
+_NOT_OUTPUT = frozenset(
+    ("samehere-probe", "json", "yaml", "yml", "toml", "ini", "diff", "patch", "dockerfile", "makefile")
+) | {"bibtex", "xml", "html"}
+_OTHER_LANGUAGES = frozenset(
+    ("c", "cpp", "c++", "cuda", "cu", "rust", "rs", "go", "java", "js", "javascript", "ts", "typescript")
+) | {"r", "julia", "matlab"}
 
 
 # `Expected behaviour`, `What should happen`. But `Expected all tensors to be on the same device` is a title.
@@ -234,7 +212,8 @@ def _parts_as_written(blocks: Sequence[Block]) -> list[Part]:
     # Old forms end with code that prints the versions.
     if any(part.kind == PartKind.CODE and not about_versions_only(part.text) for part in parts):
         return _with_raise_lines_as_output(parts)
-    return _with_inline_code(parts) or _with_printed_pairs(parts) or _with_bare_code(parts)
+    found = _with_inline_code(parts) or _with_printed_pairs(parts)
+    return found or _with_bare_code(parts) or _with_only_statement(parts) or parts
 
 
 def _with_raise_lines_as_output(parts: list[Part]) -> list[Part]:
@@ -289,6 +268,18 @@ def _with_sentence_code(parts: list[Part], texts: Sequence[str]) -> list[Part]:
         return []
     at = sentence[0]
     return [*parts[:at], Part(PartKind.CODE, code, parts[at].heading, parts[at].before), *parts[at:]]
+
+
+def _with_only_statement(parts: list[Part]) -> list[Part]:
+    """The parts with the one statement that the prose shows between backticks; empty if there is none."""
+    texts = [part.text if part.kind == PartKind.PROSE and not part.expected else "" for part in parts]
+    fails = any(EXCEPTION_BELOW.search(part.text.replace("`", "")) for part in parts)
+    found = only_statement(texts, fails=fails)
+    if found is None:
+        return []
+    at, statement = found
+    code = Part(PartKind.CODE, statement, parts[at].heading, parts[at].before, transcript=True)
+    return [*parts[:at], code, *parts[at:]]
 
 
 def _parts_of_block(block: Block, heading: str, before: str) -> list[Part]:
@@ -348,7 +339,7 @@ def _looks_like_python(text: str) -> bool:
 
 
 def _with_bare_code(parts: list[Part]) -> list[Part]:
-    """Find code that was pasted as plain text.
+    """The parts with code that was pasted as plain text; empty if there is none.
 
     It goes from a line that imports to the end of its section, if all of that is Python.
     """
@@ -385,7 +376,7 @@ def _with_bare_code(parts: list[Part]) -> list[Part]:
                     *parts[end:],
                 ]
             end -= 1 if end - at <= _MOST_SHORTER else end - at
-    return parts
+    return []
 
 
 def _is_quoted_output(part: Part) -> bool:

@@ -9,7 +9,7 @@ import ast
 import re
 import sys
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 
 from app.intake.claim.subject import package_named
@@ -28,6 +28,12 @@ _WITH_VERSION = re.compile(
     r"v?\d{1,4}\.\d{1,4}(?![\w%])",
     re.IGNORECASE,
 )
+# `dateutil.rrule` between backticks, and a file of a package in a traceback.
+_SUBMODULE = re.compile(
+    r"`(?P<path>[a-z]\w{1,40}(?:\.[a-z]\w{1,40}){1,3})`"
+    r"|site-packages[\\/](?P<file>[a-z]\w{1,40}(?:[\\/][a-z]\w{1,40}){1,3})\.py\b"
+)
+NO_SUBMODULES: Mapping[str, str] = {}
 _NO_MODULES = frozenset(
     {"version", "python", "ubuntu", "debian", "windows", "macos", "linux", "cuda", "about"}
 )
@@ -158,13 +164,32 @@ def names_with_versions(text: str) -> frozenset[str]:
     return frozenset(name.replace("-", "_") for name in names) - _NO_MODULES
 
 
+def submodules_named(text: str) -> dict[str, str]:
+    """The imports of modules of packages that a report names in words or in a traceback, by their names.
+
+    `dateutil.rrule` and `site-packages/dateutil/rrule.py` are `from dateutil import rrule`.
+    """
+    found: dict[str, str] = {}
+    for match in _SUBMODULE.finditer(text[:_MOST_TEXT]):
+        path = (match["path"] or match["file"]).replace("\\", "/").replace("/", ".")
+        package, _, name = path.rpartition(".")
+        if match["file"] or package.partition(".")[0] in KNOWN_MODULES:
+            found.setdefault(name, f"from {package} import {name}")
+    return found
+
+
 def missing_imports(
-    text: str, tree: ast.Module, packages: Collection[str] = (), modules: Collection[str] = ()
+    text: str,
+    tree: ast.Module,
+    packages: Collection[str] = (),
+    modules: Collection[str] = (),
+    submodules: Mapping[str, str] = NO_SUBMODULES,
 ) -> tuple[str, tuple[Repair, ...]]:
     """Add the imports that a fragment lacks: usual modules, and public names of `packages`.
 
     They stand on the first line, so that lines keep their numbers. `packages` are those that the report is
-    about, beside those that the script names. `modules` are names that it may use as modules.
+    about, beside those that the script names. `modules` are names that it may use as modules, and
+    `submodules` are the imports of such names.
     """
     if has_star_import(tree):
         return text, ()
@@ -184,11 +209,11 @@ def missing_imports(
         missing = []
     statements = [USUAL_IMPORTS[name] for name in missing]
     known = {package for name in used_by_script | bound_by_script if (package := package_named(name))}
-    named = {*modules, *KNOWN_MODULES, *USUAL_IMPORTS} - _ONLY_BESIDE_TORCH
+    named = {*modules, *submodules, *KNOWN_MODULES, *USUAL_IMPORTS} - _ONLY_BESIDE_TORCH
     only_modules = _only_modules(tree)
     own = [name for name in unbound_names(tree) if name in named and name in only_modules]
     own = [name for name in own if name not in missing]
-    statements += [USUAL_IMPORTS.get(name, f"import {name}") for name in own]
+    statements += [USUAL_IMPORTS.get(name, submodules.get(name, f"import {name}")) for name in own]
     statements += _imports_of_public_names(tree, bound_by_script | {*missing, *own}, known | {*packages})
     if not statements:
         return text, ()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from app.intake.claim.claims import Check, CheckKind, Claim, Over, Role
 from app.intake.code.definitions_only import call_of, leaves_tests, tests_of
@@ -37,7 +38,6 @@ _REPRESENTATION = re.compile(
     r"|(?:True|False|None)$)"
 )
 _SHOWN_NAME = Repair(code="shown_value", detail="Made the name on the last line print what a prompt shows.")
-_OF_NAMES = {"NameError", "UnboundLocalError"}
 _OF_SYNTAX = {"SyntaxError", "IndentationError", "TabError"}
 
 
@@ -53,7 +53,7 @@ class RepairRules:
     `shows_call`: so does a call on the last line of code that prints. `shows_name`: there, only a bare name.
     `shown_lines`: the number of values that the report shows, one a line.
     `packages`: those that the report is about; their public names may lack an import. `modules`: names with
-    a version in the report, which may lack one, too.
+    a version in the report, which may lack one, too. `submodules`: imports of modules that it names.
     """
 
     imports: bool = True
@@ -65,6 +65,7 @@ class RepairRules:
     cards: bool = True
     packages: tuple[str, ...] = ()
     modules: frozenset[str] = frozenset()
+    submodules: Mapping[str, str] = field(default_factory=dict)
 
 
 ALL_REPAIRS = RepairRules()
@@ -76,7 +77,8 @@ def repair_rules_for(claim: Claim) -> RepairRules:
     is_output = any(check.kind in _OUTPUT_KINDS and check.over is not Over.PAIR for check in claim.checks)
     texts = (claim.text, *(check.text for check in claim.checks))
     return RepairRules(
-        imports=not types & _OF_NAMES,
+        # No import at the top gives a function a local value.
+        imports="NameError" not in types,
         syntax=not types & _OF_SYNTAX,
         shows=is_output,
         # To show a value may be what fails.
@@ -131,7 +133,7 @@ def make_script(
         text, spelt = with_right_imports(text, tree)
         repairs += spelt
         tree = (parse(text) if spelt else tree) or tree
-        text, import_repairs = missing_imports(text, tree, rules.packages, rules.modules)
+        text, import_repairs = missing_imports(text, tree, rules.packages, rules.modules, rules.submodules)
         repairs += import_repairs
         tree = parse(text) if import_repairs else tree
     if rules.cards and tree is not None:

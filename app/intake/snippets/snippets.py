@@ -10,7 +10,7 @@ from app.intake.claim.claims import Claim
 from app.intake.needs.asks import ask, asks_of
 from app.intake.reading import Ask, Repair, Script, ScriptRole
 from app.intake.snippets.parts import Part, PartKind
-from app.intake.snippets.repairs import names_with_versions
+from app.intake.snippets.repairs import names_with_versions, submodules_named
 from app.intake.snippets.roles import (
     Code,
     about_versions_only,
@@ -82,7 +82,8 @@ def scripts_of(
 
     `text` is the report. Raises InputError if a script can't be parsed.
     """
-    rules = replace(repair_rules_for(claim), modules=names_with_versions(text))
+    modules, submodules = names_with_versions(text), submodules_named(text)
+    rules = replace(repair_rules_for(claim), modules=modules, submodules=submodules)
     at_main = roles.index(ScriptRole.MAIN)
     main = codes[at_main]
     others: list[Script] = []

@@ -1,0 +1,134 @@
+"""Puts a fence around statements that stand between paragraphs of prose, without an import and an indent."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+
+from app.intake.code.names import bound_names, undefined_names
+from app.intake.code.syntax import nodes_of, tree_of
+from app.intake.words.distributions import KNOWN_MODULES
+
+_BEGINS = re.compile(
+    r"(?:[A-Za-z_][\w.]{0,60}(?:\[[^\]\n]{1,60}\])?(?:\(| ?= ?[^=\s]|, ?\w{1,30} ?= )"
+    r"|(?:def|class|for|with|if|while|try)\b.{0,200}:|@\w|(?:import|from) \w)"
+)
+_INDENTED = re.compile(r"(?: {4}|\t)[ \t]*(?:import |from \w|print\(|[A-Za-z_][\w.]{0,60}(?:\(| = ))")
+_HEADING = re.compile(r"#{1,6} +\S")
+# Names that are used without an import.
+_ALIASES = frozenset(
+    (
+        *("np", "pd", "plt", "nn", "F", "nx", "tf", "jnp", "xr", "pl", "sns", "os", "sys", "time", "math"),
+        *(
+            "torch",
+            "numpy",
+            "scipy",
+            "pandas",
+            "sympy",
+            "jax",
+            "random",
+            "itertools",
+            "re",
+            "json",
+            "datetime",
+        ),
+    )
+)
+_MOST_STARTS = 20
+_MOST_LINES = 400
+_MOST_LINE = 400
+# The parser is tried on so many ends in all, and looks over so many paragraphs that are no Python alone.
+_MOST_TRIES = 120
+_MOST_AHEAD = 2
+_LEAST = 2
+
+
+def fenced_bare_statements(text: str, *, fence: str) -> str:
+    """The text with its first run of such statements in a fence.
+
+    They assign and call something, and every name is defined, or is one of a well-known module.
+    """
+    lines = text.split("\n")
+    tries = starts = at = 0
+    while at < len(lines) and starts < _MOST_STARTS and tries < _MOST_TRIES:
+        if not _BEGINS.match(lines[at][:_MOST_LINE]):
+            at += 1
+            continue
+        starts += 1
+        end, tried = _end_of_run(lines, at, _MOST_TRIES - tries)
+        tries += tried
+        others = [*lines[:at], *lines[end:]]
+        if end > at and _is_program(lines[at:end]) and not any(map(_INDENTED.match, others)):
+            return "\n".join([*lines[:at], "", f"{fence}python", *lines[at:end], fence, "", *lines[end:]])
+        at = max(end, at + 1)
+    return text
+
+
+def _end_of_run(lines: Sequence[str], start: int, most: int) -> tuple[int, int]:
+    """The line behind the statements that begin at a line, and how often the parser was tried."""
+    most_lines = min(len(lines), start + _MOST_LINES)
+    limit = next((at for at in range(start, most_lines) if _is_heading(lines, at)), most_lines)
+    breaks = [at for at in range(start + 1, limit + 1) if at == limit or not lines[at].strip()]
+    end, failed, tries = start, 0, 0
+    for at in breaks:
+        if not lines[at - 1].strip():
+            continue
+        tries += 1
+        if tree_of("\n".join(lines[start:at])) is not None:
+            end, failed = at, 0
+        else:
+            failed += 1
+        if failed > _MOST_AHEAD or tries >= most:
+            break
+    # Prose may stand right below the last statement.
+    below = next((at for at in breaks if at > end and lines[at - 1].strip()), end)
+    first = max(start, end)
+    for at in range(below - 1, first, -1):
+        if tries >= most:
+            break
+        tries += 1
+        if lines[at - 1].strip() and tree_of("\n".join(lines[start:at])) is not None:
+            end = at
+            break
+    return _without_words(lines, start, end), tries
+
+
+def _is_heading(lines: Sequence[str], at: int) -> bool:
+    """Whether a line is a heading of the report. A comment has code right above or below it."""
+    if not _HEADING.match(lines[at]):
+        return False
+    is_alone = at + 1 == len(lines) or not lines[at + 1].strip()
+    return (at == 0 or not lines[at - 1].strip()) and (is_alone or lines[at].startswith("##"))
+
+
+def _without_words(lines: Sequence[str], start: int, end: int) -> int:
+    """The line behind the last statement that is more than a word: `Thanks` can be parsed."""
+    tree = tree_of("\n".join(lines[start:end]))
+    body = tree.body if tree else []
+    bound = bound_names(tree) if tree else set()
+    for statement in reversed(body):
+        value = statement.value if isinstance(statement, ast.Expr) else None
+        if not isinstance(value, ast.Name) or value.id in bound:
+            break
+        end = start + statement.lineno - 1
+    while end > start and not lines[end - 1].strip():
+        end -= 1
+    return end
+
+
+def _is_program(lines: Sequence[str]) -> bool:
+    tree = tree_of("\n".join(lines))
+    if tree is None or len(tree.body) < _LEAST:
+        return False
+    nodes = nodes_of(tree)
+    modules = {
+        node.value.id
+        for node in nodes
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    }
+    return (
+        any(isinstance(node, ast.Assign) for node in nodes)
+        and any(isinstance(node, ast.Call) for node in nodes)
+        and set(undefined_names(tree)) <= modules & (_ALIASES | KNOWN_MODULES)
+    )
