@@ -147,8 +147,8 @@ def seconds_of_magic(line: str) -> float | None:
     match = _OF_MAGIC.match(line[:_MOST_LABELLED])
     if match is None:
         return None
-    found = _AMOUNT.findall(match["time"])
-    return sum(float(number) * _UNITS[unit.replace("μ", "µ").removesuffix("ec")] for number, unit in found)
+    amounts = _AMOUNT.findall(match["time"])
+    return sum(float(number) * _UNITS[unit.replace("μ", "µ").removesuffix("ec")] for number, unit in amounts)
 
 
 def _time_of(row: tuple[str, float]) -> float:

@@ -44,9 +44,9 @@ def with_timings(code: str) -> tuple[str, tuple[Repair, ...]]:
     at = 0
     while at < len(lines):
         label = f"time {timed.index(at) + 1} of {len(timed)}" if at in timed else ""
-        found = _timed_at(lines, at, label) if label else None
-        result += found[0] if found else [lines[at]]
-        at = found[1] if found else at + 1
+        timing = _timed_at(lines, at, label) if label else None
+        result += timing[0] if timing else [lines[at]]
+        at = timing[1] if timing else at + 1
     detail = f"Made {len(timed)} lines of IPython print the time of their statements."
     return "\n".join(result), (Repair(code="timed_statement", detail=detail),) if timed else ()
 

@@ -51,7 +51,8 @@ _ACTUAL = re.compile(
 )
 _QUOTED = re.compile(
     r"\b(?:documentation|docs?\b|docstring|according to|promises|states|manual|quote\w*|source code"
-    r"|pull request)\b",
+    r"|pull request"
+    r"|(?:it|which|that|this|page|line|example|text) (?:now |still |currently )?reads)\b",
     re.IGNORECASE,
 )
 # `The documentation mentions it, but:` stands above what happens.
@@ -212,8 +213,8 @@ def _parts_as_written(blocks: Sequence[Block]) -> list[Part]:
     # Old forms end with code that prints the versions.
     if any(part.kind == PartKind.CODE and not about_versions_only(part.text) for part in parts):
         return _with_raise_lines_as_output(parts)
-    found = _with_inline_code(parts) or _with_printed_pairs(parts)
-    return found or _with_bare_code(parts) or _with_only_statement(parts) or parts
+    inline = _with_inline_code(parts) or _with_printed_pairs(parts)
+    return inline or _with_bare_code(parts) or _with_only_statement(parts) or parts
 
 
 def _with_raise_lines_as_output(parts: list[Part]) -> list[Part]:
@@ -274,10 +275,10 @@ def _with_only_statement(parts: list[Part]) -> list[Part]:
     """The parts with the one statement that the prose shows between backticks; empty if there is none."""
     texts = [part.text if part.kind == PartKind.PROSE and not part.expected else "" for part in parts]
     fails = any(EXCEPTION_BELOW.search(part.text.replace("`", "")) for part in parts)
-    found = only_statement(texts, fails=fails)
-    if found is None:
+    only = only_statement(texts, fails=fails)
+    if only is None:
         return []
-    at, statement = found
+    at, statement = only
     code = Part(PartKind.CODE, statement, parts[at].heading, parts[at].before, transcript=True)
     return [*parts[:at], code, *parts[at:]]
 

@@ -169,13 +169,13 @@ def submodules_named(text: str) -> dict[str, str]:
 
     `dateutil.rrule` and `site-packages/dateutil/rrule.py` are `from dateutil import rrule`.
     """
-    found: dict[str, str] = {}
+    imports: dict[str, str] = {}
     for match in _SUBMODULE.finditer(text[:_MOST_TEXT]):
         path = (match["path"] or match["file"]).replace("\\", "/").replace("/", ".")
         package, _, name = path.rpartition(".")
         if match["file"] or package.partition(".")[0] in KNOWN_MODULES:
-            found.setdefault(name, f"from {package} import {name}")
-    return found
+            imports.setdefault(name, f"from {package} import {name}")
+    return imports
 
 
 def missing_imports(
