@@ -32,7 +32,7 @@ _DOES = re.compile(
 )
 # Calling `f(1)` ends in an error.
 _RUN = re.compile(
-    r"\b(?:call(?:ing|s)?|runn?(?:ing)?|execut(?:e|ing)|evaluat(?:e|ing)|doing|typ(?:e|ing)|line|statement"
+    r"\b(?:call(?:ing|s)?|run|running|execut(?:e|ing)|evaluat(?:e|ing)|doing|typ(?:e|ing)|line|statement"
     r"|when (?:i|we|you|one) \w{2,10})\b[^.\n]{0,30}$",
     re.IGNORECASE,
 )
