@@ -23,7 +23,8 @@ _CORE = (
 )
 # `does not return the right value` is no hang.
 _NO_OBJECT = (
-    r"(?!\s+(?:the|a|an|any|with|correct\w*|same|expected|right|what|to|nan|true|false|none|[\d\"'`\[(]))"
+    r"(?!\s+(?:(?:the|a|an|any|with|correct\w*|same|expected|right|what|to|nan|true|false|none)\b"
+    r"|[\d\"'`\[(]))"
 )
 _HANG = re.compile(
     r"\b(?:hangs?|hanging|hung|deadlocks?|deadlocked|infinite loop"
@@ -37,8 +38,11 @@ _HANG = re.compile(
     r"|(?:have|had|need(?:ed)?) to (?:kill|ctrl-?c|interrupt|terminate) (?:it|this|the \w{1,20}"
     r"|python)(?! (?:early|because))|(?:gets?|got|is|stays|stuck|remains) (?:stuck|frozen)"
     r"|freezes(?! (?:the|all|layers?|weights?))"
-    rf"|never (?:ends?|terminates?|returns?|finish(?:es)?|stops?|completes?){_NO_OBJECT}"
-    rf"|does(?:n['’]t| not) (?:end|terminate|return|finish|complete){_NO_OBJECT})\b",
+    rf"|never (?:ends?|exits?|terminates?|returns?|finish(?:es)?|stops?|completes?){_NO_OBJECT}"
+    rf"|does(?:n['’]t| not) (?:end|exit|quit|terminate|return|finish|complete){_NO_OBJECT}"
+    rf"|(?:won['’]t|will not|refuses to) (?:end|exit|quit|terminate|finish|complete){_NO_OBJECT}"
+    r"|(?:process|program|script|interpreter|python|it) (?:just )?(?:stays|remains|keeps?)"
+    r" (?:there|alive|running|around)|only (?:ctrl|control)[-+ ]?c (?:gets?|helps?|stops?|ends?|kills?))\b",
     FLAGS,
 )
 _OUT_OF_MEMORY = re.compile(r"\bout[- ]of[- ]memory\b|\boom\b|\boom-?kill\w*|\bnot enough memory\b", FLAGS)

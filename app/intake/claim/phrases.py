@@ -18,45 +18,16 @@ from app.intake.claim.stated_place import clause_of, device_at, stated_device, s
 from app.intake.claim.two_sides import attribute_value, not_finite, two_sides
 from app.intake.claim.value_mentions import seen_and_expected
 from app.intake.memory import remembers
+from app.intake.words.variation import OVER_RUNS, SHOULD_VARY, says_it_varies
 from app.intake.words.vocabulary import (
-    EXPECT,
     FLAGS,
     LITERAL,
-    MODALS,
     NUMBER,
-    any_of,
     both_devices,
     is_number,
     strip_quotes,
 )
 
-_RUNS = (
-    r"(?:from run to run|from one run|between runs|across runs|between (?:identical|repeated|two) runs"
-    r"|run[- ]to[- ]run)"
-)
-_OVER_RUNS = re.compile(rf"\b{_RUNS}\b", FLAGS)
-_VARIES = re.compile(
-    r"\b(?:another|different|other|new|changing|varying|inconsistent)\b[^.;\n]{0,40}\b(?:every"
-    r"|each)\s+(?:time|run|execution)\b"
-    r"|\b(?:every|each)\s+(?:time|run|execution)\b[^.;\n]{0,30}\b(?:another|different|differs|other"
-    r"|new|changes)\b"
-    rf"|\b(?:changes?|var(?:y|ies)|differs?|different|inconsistent)\b[^.;\n]{{0,40}}\b(?:{_RUNS}"
-    r"|(?:each|every) run)\b|\b(?:not|non|n['’]t)[- ]?(?:be )?(?:deterministic|repeatable)\b"
-    r"|\bnon-?deterministic\b|\bnon-?determinism\b"
-    r"|\b(?:results?|outputs?|values?|numbers?|loss|training|runs?)\b[^.;\n]{0,40}\bnot reproducible\b"
-    r"|\b(?:non|un|ir)-?reproducible (?:results?|outputs?|values?|numbers?|loss(?:es)?|training"
-    r"|behaviou?r)\b"
-    r"|\b(?:results?|outputs?|values?|numbers?|loss(?:es)?|training) (?:are|is) (?:non|un"
-    r"|ir)-?reproducible\b"
-    r"|\b(?:two|consecutive|successive|identical|repeated|several|multiple|three) (?:\w+ )?(?:runs"
-    r"|executions|invocations)\b[^.;\n]{0,20}\b(?:(?:do not|don['’]t|never) (?:agree|match)|disagree"
-    r"|differ|are (?:different|not (?:the same|equal|identical)))\b"
-    r"|\bsometimes\b(?! (?:i|we|you) (?:use|try|run|need|want|have))[^.;\n]{1,50}\b(?:comes?|prints?"
-    r"|gives?|returns?|get|is|shows?|outputs?|first|wins)\b[^.;\n]{0,30}\bsometimes\b"
-    r"|\b(?:prints?|gives?|returns?|get|is|shows?|outputs?) sometimes\b[^.;\n]{1,50}\bsometimes\b"
-    r"|\bnot reproducible\b[^.;\n]{0,20}\bruns?\b",
-    FLAGS,
-)
 _ALIKE = re.compile(
     r"\bboth\b|\bthe same device\b|\bas well as\b|\balike\b|\beither\b|\bcpu[- ]only\b|\bneither\b"
     r"|\bthe same on\b|\bidentical on\b",
@@ -102,15 +73,6 @@ _OF_A_VERSION = re.compile(
     r"\b((?:since|version|release|torch|pytorch|numpy|scipy|python|cuda|cudnn|regression in"
     r"|(?:works?|worked|fails?|failed|broken?|breaks) (?:in|on|with)|upgrad\w+ to"
     r"|from) v?)(\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)(?![\w%]|\.\d)",
-    FLAGS,
-)
-# `never changes between runs` is the opposite.
-_NEVER_VARIES = re.compile(r"(?:\b(?:never|not|no longer|hardly)|n['’]t) (?:\w+ )?$", FLAGS)
-# `must give another number each time` is an expectation.
-# Nobody complains that numbers vary `of course`.
-_SHOULD_VARY = re.compile(
-    rf"\b{any_of(MODALS, EXPECT, 'want', 'of course', 'naturally', 'obviously', 'understandably')}"
-    r"\b[^.;,\n]{0,30}$",
     FLAGS,
 )
 # In `the result is 5`: a number of so few digits may stand anywhere by chance, so it needs its label.
@@ -233,7 +195,7 @@ def _seen_and_expected(sentence: str) -> list[Check]:
 
 def _over_runs(sentence: str) -> list[Check]:
     """Words about repeated runs outweigh the devices that a sentence names."""
-    return _varies(sentence) if _OVER_RUNS.search(sentence) else []
+    return _varies(sentence) if OVER_RUNS.search(sentence) else []
 
 
 def _differs(sentence: str) -> list[Check]:
@@ -303,9 +265,7 @@ def _failure(sentence: str) -> list[Check]:
 
 
 def _varies(sentence: str) -> list[Check]:
-    match = _VARIES.search(sentence)
-    before = "" if match is None else sentence[max(0, match.start() - 40) : match.start()]
-    if match is None or _SHOULD_VARY.search(before) or _NEVER_VARIES.search(before):
+    if not says_it_varies(sentence):
         return []
     return [Check(text=sentence, kind=CheckKind.VARIES, where=stated_device(sentence))]
 
@@ -352,7 +312,7 @@ def _attribute(sentence: str) -> list[Check]:
 
 def _prints_nothing(sentence: str) -> list[Check]:
     match = _NOTHING.search(sentence)
-    if match is None or _SHOULD_VARY.search(sentence[max(0, match.start() - 40) : match.start()]):
+    if match is None or SHOULD_VARY.search(sentence[max(0, match.start() - 40) : match.start()]):
         return []
     text = expected_value(sentence[match.end() :])
     expected_output = literal_check(text, sentence, Role.EXPECTED) if text else None
@@ -366,7 +326,7 @@ def _line_shows(sentence: str) -> list[Check]:
     """Read `the second line is `False``."""
     match = _OF_A_LINE.search(sentence)
     check = literal_check(match["value"], sentence, Role.BUG) if match else None
-    return [check] if check and match and not _SHOULD_VARY.search(sentence[: match.start()]) else []
+    return [check] if check and match and not SHOULD_VARY.search(sentence[: match.start()]) else []
 
 
 def _not_finite(sentence: str) -> list[Check]:

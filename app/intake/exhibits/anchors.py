@@ -17,6 +17,7 @@ from app.intake.claim.endings import ending_of
 from app.intake.code.names import mentioned_names
 from app.intake.code.points import calls_by_name, points_on
 from app.intake.code.syntax import dotted_name, nodes_of, parse
+from app.intake.exhibits.commented_errors import marked_lines
 from app.intake.words.vocabulary import strip_quotes
 
 _HEAD = "Traceback (most recent call last)"
@@ -189,6 +190,7 @@ class _Places:
         self._tracebacks = tracebacks
         self._compiles = _COMPILES.search(script) is not None
         self._values = statements_with_values(script)
+        self._marked = marked_lines(script)
 
     def anchor(self, check: Check) -> Check:
         """The check with its anchor, if there is one. One that was given stays."""
@@ -198,6 +200,7 @@ class _Places:
             self._of_failure(check)
             or self._of_own_message(check)
             or self._of_comment(check)
+            or self._of_mark(check)
             or self._of_print(check)
         )
         if not lines or not all(points_on(self._tree, line) for line in lines):
@@ -254,6 +257,10 @@ class _Places:
             if strip_quotes(value) in names or value.partition(":")[0] in names
         ]
         return lines if len(lines) == 1 else []
+
+    def _of_mark(self, check: Check) -> list[int]:
+        """The only line of which a comment says that it fails, for a failure."""
+        return self._marked if check.kind in _FAILURES and len(self._marked) == 1 else []
 
     def _of_print(self, check: Check) -> list[int]:
         """The only call that prints, for a claim about output."""

@@ -16,6 +16,13 @@ from app.intake.words.praise import WORKS
 from app.intake.words.vocabulary import FLAGS, MODALS, TYPE, any_of
 
 _ERROR = re.compile(rf"(?<![\w.])(?P<type>{TYPE})(?!\w)(?P<message>[:：][ \t]*\S.*|[.!]?$)")
+_BESIDE = re.compile(r"\S[^#\n]{0,400}[ \t]#+[ \t]{0,4}(?P<text>[^#\n]{3,200})$")
+_MARKS_FAILURE = re.compile(
+    r"\b(?:raises|throws|fails|crashes|breaks|errors|dies|segfaults|blows up|goes wrong)\b"
+    r"|\b(?:error|exception|crash|failure|segfault|traceback) (?:here|comes|occurs|happens|appears)\b"
+    r"|\b(?:here|now)\b[^.;]{0,20}\b(?:the|an?|my) (?:error|exception|crash|failure|segfault)\b",
+    FLAGS,
+)
 # The only words that may stand before the name. With others, the comment could be about anything.
 _RAISES = frozenset(
     (
@@ -183,3 +190,13 @@ def _comments(text: str) -> Iterator[str]:
                     yield token.string.lstrip("#! ").strip()[:_MOST_COMMENT]
     except (tokenize.TokenError, IndentationError, SyntaxError):
         return
+
+
+def marked_lines(script: str) -> list[int]:
+    """The lines beside which a comment says that this one fails: `# here comes the exception`."""
+    return [
+        number
+        for number, line in enumerate(script.split("\n"), 1)
+        for match in [_BESIDE.search(line)]
+        if match and _MARKS_FAILURE.search(match["text"]) and not WORKS.search(match["text"])
+    ]

@@ -58,6 +58,8 @@ _CAPTION_INSIDE = re.compile(
     r".{0,80}\b(?:prints?|printed|outputs?|returns?|gives?|shows?|get|see|got):",
     re.IGNORECASE,
 )
+# `# stdout:` above lines that are no comments.
+_CAPTION_AS_COMMENT = re.compile(r"#{1,3} ?[^\W\d_][\w '()-]{0,50}:?")
 _QUOTATION = re.compile(r" {0,3}>(?!>>)")
 _MENTIONS = re.compile(r"^[ \t]*+(?:(?:cc|/cc|ping)[ \t]*)?@[\w-]", re.IGNORECASE)
 _MARKS = r"[\s*_:>=-]{0,6}"
@@ -376,6 +378,11 @@ def _without_name(lines: list[str], main: str) -> list[str]:
 
 def _without_caption(lines: list[str], main: str) -> list[str]:
     """The lines of a block without a sentence above them, such as `No error, it prints:`."""
-    if len(lines) < 2 or not _CAPTION_INSIDE.fullmatch(lines[0]):
+    if len(lines) < 2:
+        return lines
+    is_comment = _CAPTION_AS_COMMENT.fullmatch(lines[0]) and not any(
+        line.startswith("#") for line in lines[1:]
+    )
+    if not is_comment and not _CAPTION_INSIDE.fullmatch(lines[0]):
         return lines
     return lines if is_print_of(lines[0], printed_texts([main])) or lines[0] in main else lines[1:]

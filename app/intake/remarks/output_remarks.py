@@ -30,8 +30,11 @@ _VALUE = (
     rf"|(?:True|False|None)\b|{NUMBER}(?!\.?\w))"
 )
 _MARK = r"(?:[ \t]{1,40}(?:#{1,3}|//)|[ \t]{0,40}(?:<[-=]{1,8}(?!\d)|←|⟵))[ \t]{0,8}"
-# With an arrow, or as a comment far behind the value, whatever follows is a remark.
-_ARROW = r"(?:[ \t]{1,40}(?:#{1,3}[ \t]{0,4})?(?:<[-=]{2,8}|←|⟵)|[ \t]{4,60}#{1,3}(?=[ \t]))[ \t]{0,8}"
+# With an arrow, or as a comment far behind the value or behind its last sign, whatever follows is a remark.
+_ARROW = (
+    r"(?:(?<=[\])\"'`\d])[ \t]{1,3}#{1,3}[ \t]{1,4}(?=[^\W\d_]{2})"
+    r"|[ \t]{1,40}(?:#{1,3}[ \t]{0,4})?(?:<[-=]{2,8}|←|⟵)|[ \t]{4,60}#{1,3}(?=[ \t]))[ \t]{0,8}"
+)
 _BEHIND = r"(?:[\s,;:.!()–-][^\n]{0,200})?$"
 _BUT = r"(?![^\n]{0,200}\b(?:but|not|wrong|though|except|should|until|instead)\b)"
 _REMARK = re.compile(

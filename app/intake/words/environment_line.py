@@ -69,6 +69,18 @@ _OF_FORM = re.compile(
     re.IGNORECASE,
 )
 _NAME = re.compile(r"[A-Za-z]{2}")
+_RULE = re.compile(r"\s*[-=*_]{3,}\s*$")
+# `Summary of the h5py configuration`
+_TITLE_OF_LIST = re.compile(
+    r"(?:[\w-]+ ){0,4}(?:configuration|versions?(?: info(?:rmation)?)?|environment|system info"
+    r"|dependencies)(?: [\w-]+){0,3}:?$",
+    re.IGNORECASE,
+)
+_ATTRIBUTE_OF_BUILD = re.compile(
+    r"\w[\w-]{0,30}\s+v?\d+\.\d|(?:sys|platform|os)\.\w+\s+\S|\[(?:GCC|Clang|MSC)\b|[\w-]+ {2,}\S{1,40}$",
+    re.IGNORECASE,
+)
+_LEAST_LISTED = 2
 _MOST_LINES = 400
 _MOST = 200
 _MOST_SEGMENTS = 12
@@ -76,8 +88,15 @@ _MOST_SEGMENTS = 12
 
 def is_environment_block(text: str) -> bool:
     """True if the lines are a list of packages with versions, with labels such as `conda:` in between."""
-    lines = [line.strip() for line in text.split("\n")[:_MOST_LINES] if line.strip()]
+    lines = [
+        line.strip() for line in text.split("\n")[:_MOST_LINES] if line.strip() and not _RULE.match(line)
+    ]
     listed = [line for line in lines if _LISTED.match(line) or is_environment_line(line)]
+    if listed and _TITLE_OF_LIST.match(lines[0]):
+        # What a program prints about its own build has lines of other forms, too.
+        return len(listed) >= _LEAST_LISTED and all(
+            line in listed or _ATTRIBUTE_OF_BUILD.match(line) for line in lines[1:]
+        )
     return bool(listed) and all(line in listed or line.endswith(":") for line in lines)
 
 

@@ -11,9 +11,9 @@ from app.intake.words.vocabulary import device_of
 from app.judging.check.clock import with_named_times
 from app.judging.check.failure_checks import (
     asserts_the_failure,
+    is_another_failure,
     is_broken,
     is_met_by_any_failure,
-    is_wrapped,
     judge_crash,
     judge_exception,
     judge_exit_status,
@@ -215,7 +215,7 @@ def _judge_output_only(
     is_other = check_result is CheckResult.OTHER and not expected
     if is_other and shows_same_optima(check, result.observation.stdout):
         check_result = CheckResult.MET
-    if check_result is CheckResult.MET and is_wrapped(check, expected, result):
+    if check_result is CheckResult.MET and is_another_failure(check, expected, result, script):
         check_result = CheckResult.OTHER
     if check_result is CheckResult.MET:
         is_met = not (

@@ -24,6 +24,14 @@ from worker.contract import Outcome, Result
 BROKEN = {"NameError", "SyntaxError", "IndentationError", "TabError"}
 # A test that a failure comes passes while it is there.
 _RAISES = re.compile(r"\b(?:raises|assertRaises\w{0,10}|assert_raises\w{0,10})\(\s{0,20}\(?([\w., ]{1,200})")
+# The sandbox gives each script this name.
+_LINE_OF_SCRIPT = re.compile(r'File "[^"\n]{0,200}/script\.py", line (\d{1,6}), in <module>')
+_COMMENT = re.compile(r"\s#+\s*(?P<text>[^#\n]{2,200})$")
+_WORKS = re.compile(
+    r"^(?:this |that |it |here )?(?:still )?(?:no (?:problem|error|exception)s?\b|works?\b|fine\b|ok(?:ay)?\b"
+    r"|(?:is|runs|goes) (?:fine|ok(?:ay)?|well|through)\b)(?!.*\b(?:but|not|until|except)\b)",
+    re.IGNORECASE,
+)
 _OUT_OF_MEMORY_TYPES = {"MemoryError", "OutOfMemoryError", "_ArrayMemoryError"}
 _OUT_OF_MEMORY_MESSAGES = ("out of memory", "not enough memory", "can't allocate memory")
 
@@ -37,6 +45,21 @@ def judge_exception(check: Check, result: Result) -> CheckResult:
     return _failure_result(
         matches or prints_exception(check.exception_type, check.message, result.observation.stdout), result
     )
+
+
+def is_another_failure(check: Check, expected: Sequence[Check], result: Result, script: Script) -> bool:
+    """Whether a failure like the claimed one is another: wrapped as expected, or at a fine line."""
+    at_fine_line = check.kind is CheckKind.EXCEPTION and _fails_where_it_works(result, script)
+    return at_fine_line or is_wrapped(check, expected, result)
+
+
+def _fails_where_it_works(result: Result, script: Script) -> bool:
+    """Whether the failure came at a line of which a comment of the script says that it works."""
+    lines = _LINE_OF_SCRIPT.findall(result.observation.stderr)
+    text = script.script.split("\n")
+    at = int(lines[-1]) if lines else 0
+    comment = _COMMENT.search(text[at - 1]) if 0 < at <= len(text) else None
+    return comment is not None and _WORKS.search(comment["text"]) is not None
 
 
 def judge_no_error(check: Check, result: Result) -> CheckResult:

@@ -164,6 +164,10 @@ _STALE = re.compile(
     r"|got an unexpected keyword argument"
     r"|'(?:Tensor|Parameter|ndarray|Generator|_OpNamespace)'(?: '\w{1,80}')? object has no attribute"
 )
+# Classes of libraries begin with a capital letter, those of Python itself do not.
+_NO_ATTRIBUTE = re.compile(
+    r"'(?:\w{1,60}\.){0,6}(?P<owner>(?!NoneType)[A-Z]\w{0,80})' object has no attribute '(?P<name>\w{1,80})'"
+)
 _NAME_ERRORS = {"AttributeError", "ImportError", "ModuleNotFoundError", "TypeError"}
 # Removed functions such as `torch.symeig` still exist, but they only raise this message.
 _REMOVED = re.compile(
@@ -235,7 +239,11 @@ def lack_of(result: Result, script: Script, target: Target) -> Reason | None:
             return OTHER_DEVICE
         if _refuses_version(result):
             return OTHER_VERSION
-        lack = _lack_by_exception(result) or _printed_lack(result.observation.stderr[-_WINDOW:])
+        lack = (
+            _lack_by_exception(result)
+            or _printed_lack(result.observation.stderr[-_WINDOW:])
+            or _lack_of_attribute(result, script)
+        )
         if lack is not None:
             return lack
     return _lack_without_failure(result, script, target)
@@ -249,6 +257,17 @@ def _refuses_version(result: Result) -> bool:
         and raised.type == AssertionError.__name__
         and _VERSION_GUARD.search(result.observation.stderr[-_WINDOW:]) is not None
     )
+
+
+def _lack_of_attribute(result: Result, script: Script) -> Reason | None:
+    """STALE if the script asks an object of a library for an attribute that its class does not have."""
+    raised = result.observation.exception
+    match = (
+        _NO_ATTRIBUTE.search(raised.message[:_WINDOW]) if raised and raised.type == "AttributeError" else None
+    )
+    if match is None or f"class {match['owner']}" in script.script:
+        return None
+    return STALE if re.search(rf"\.{match['name']}\b", script.script) else None
 
 
 def _printed_lack(text: str) -> Reason | None:
