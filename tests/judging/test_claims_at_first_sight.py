@@ -86,7 +86,7 @@ def test_a_comment_marks_the_line_that_fails(fine: str, bad: str) -> None:
 def test_lists_of_versions_of_any_form_are_no_output() -> None:
     versions = (
         "Summary of the netlib configuration\n-----------------------------------\n\nnetlib    2.3.0\n"
-        "zlib      1.2.11\nPython    3.8.1 (default, Jan  1 2020, 09:59:43)\n[GCC 7.3.0]\nsys.platform    linux"
+        "zlib      1.2.11\nPython    3.8.1 (default, Jan  1 2020)\n[GCC 7.3.0]\nsys.platform    linux"
     )
     failure = "Traceback (most recent call last):\nValueError: no such row"
     reading = report(
