@@ -93,7 +93,7 @@ def is_environment_block(text: str) -> bool:
     ]
     listed = [line for line in lines if _LISTED.match(line) or is_environment_line(line)]
     if listed and _TITLE_OF_LIST.match(lines[0]):
-        # What a program prints about its own build has lines of other forms, too.
+        # A program lists its own build in lines of other forms, too.
         return len(listed) >= _LEAST_LISTED and all(
             line in listed or _ATTRIBUTE_OF_BUILD.match(line) for line in lines[1:]
         )
