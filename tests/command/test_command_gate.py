@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import threading
 from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from numpy_versions import finish, say_hello, send
 from running_web import Web
+from sqlalchemy import text
 
 from app.command.agents import gate as command
 from app.command.agents.gate import ask_gate
 from app.command.service.client import Client
 from app.errors import InputError, SetupError
+from app.storage.models import RunRow
 
 BROKEN = {"1.26.4": True, "2.0.0": False}
 
@@ -75,6 +78,46 @@ def test_what_was_not_run_today_is_run_before_the_answer(
     monkeypatch.setattr(command, "now", lambda: tomorrow)
     ask(report_id, "x/y#1", run=True, server=web.url, as_json=False)
     assert started == [report_id]
+
+
+def test_a_report_of_another_day_runs_on_the_service_and_is_awaited(
+    web: Web, report_id: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with web.stage.session() as session:
+        session.execute(
+            text(
+                "UPDATE run SET created_at = created_at - interval '2 days',"
+                " finished_at = finished_at - interval '2 days'"
+            )
+        )
+    assert ask(report_id, server=web.url, as_json=True) == 0
+    assert not ran_today(capsys)
+    is_over = threading.Event()
+
+    def play() -> None:
+        """The node runs what it gets, until the command is over."""
+        while not is_over.wait(0.1):
+            web.stage.beat("n1")
+            # It happens again, in the newest version too.
+            finish(web.stage, dict.fromkeys(BROKEN, True))
+
+    node = threading.Thread(target=play)
+    node.start()
+    try:
+        # Without a new run the answer would still be "fixed", as above.
+        assert ask(report_id, run=True, server=web.url, as_json=True) == 4
+    finally:
+        is_over.set()
+        node.join()
+    assert ran_today(capsys)
+    assert web.stage.count(RunRow) == 2
+
+
+def ran_today(capsys: pytest.CaptureFixture[str]) -> bool:
+    """Whether the only answer that was printed rests on a run of today."""
+    out = capsys.readouterr().out
+    [item] = json.loads(out[out.index("{\n") :])["items"]
+    return str(item["ran_at"]).startswith(command.now().date().isoformat())
 
 
 def test_bad_calls_are_refused() -> None:
