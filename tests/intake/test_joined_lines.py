@@ -7,6 +7,7 @@ import time
 import pytest
 from default_limits import read
 
+from app.intake.claim.claims import Role
 from app.intake.sessions.joined_lines import is_joined_program, program_and_output, split_statements
 from app.intake.snippets.displayed_values import DISPLAY
 
@@ -95,6 +96,21 @@ def test_a_joined_program_is_the_script(layout: str) -> None:
     assert script.script == (
         "import numpy as np\nx = np.arange(3)\ny = x * 2 - 1\nprint(np.sum(y), 'of it')\nprint(y [0])\n"
     )
+
+
+def test_values_that_lost_their_line_breaks_are_lines() -> None:
+    text = f"La suma está mal\n\n{PROGRAM}\n\nimprime\n\n 6 True [1, 2] \n\npero son 2.\n"
+    (check, *_) = read(text).claim.having(Role.BUG)
+    assert check.lines == ("6", "True", "[1, 2]")
+
+
+def test_outputs_of_other_joined_programs_are_not_those_of_the_script() -> None:
+    other = "import numpy as np x = np.ones(4) print(x [0] * 3) print(x [1] * 5) 3.0 5.0"
+    text = f"La suma está mal\n\n{PROGRAM}\n\nimprime\n\n 6 8 \n\nOtro:\n\n{other}\n\nFin de esto.\n"
+    claim = read(text).claim
+    shown = [check.lines for each in (claim, *claim.further) for check in each.having(Role.BUG)]
+    assert ("6", "8") in shown
+    assert ("3.0", "5.0") not in shown
 
 
 def test_one_line_of_a_script_may_be_joined() -> None:

@@ -17,7 +17,7 @@ from app.intake.exhibits.shown_warnings import split_warnings
 from app.intake.remarks.output_remarks import without_remark
 from app.intake.snippets.output_marks import without_common_sign
 from app.intake.snippets.parts import Part, PartKind, is_expectation_heading
-from app.intake.snippets.roles import says_it_works, words_about
+from app.intake.snippets.roles import as_source, says_it_works, words_about
 from app.intake.words.keyed_pattern import keyed_pattern
 from app.intake.words.praise import WRONGLY, says_it_fails, speaks_of_another_place
 from app.intake.words.vocabulary import (
@@ -343,9 +343,11 @@ def _below_main(parts: Sequence[Part], main: str) -> dict[str, bool]:
     is_main = True
     for part in parts:
         if part.kind is PartKind.CODE:
-            is_main = all(line.strip() in lines for line in part.text.split("\n") if line.strip())
-        elif part.kind is PartKind.OUTPUT:
-            below[part.text] = is_main or below.get(part.text, False)
+            own = [line.strip() for line in as_source(part.text).split("\n")]
+            is_main = all(line in lines for line in own if line)
+        elif part.kind in {PartKind.OUTPUT, PartKind.PROSE}:
+            text = part.text if part.kind is PartKind.OUTPUT else part.text.strip()
+            below[text] = is_main or below.get(text, False)
     return below
 
 

@@ -45,7 +45,7 @@ def split_statements(line: str, *, typed: bool = False) -> tuple[list[str], str]
     or before the sign of a number ends it then: `f(a) -1.5`, `x.shape (3, 4)`.
     """
     line = line.strip()
-    tokens = _tokens_of(line) if len(line) <= _MOST_LINE else []
+    tokens = _tokens_of(line) if len(line) <= _MOST_LINE and "\n" not in line else []
     statements: list[str] = []
     tries = start = 0
     with warnings.catch_warnings():
@@ -172,6 +172,13 @@ def program_and_output(line: str) -> tuple[str, str]:
     while tree is not None and count and _is_value(tree.body[count - 1]):
         count -= 1
     return " ".join(statements[:count]), "\n".join(filter(None, [*statements[count:], rest]))
+
+
+def values_of(line: str) -> list[str]:
+    """The values of a line that holds nothing but values, as `5.5 True [1, 2]`; else empty."""
+    statements, rest = split_statements(line)
+    tree = None if rest else tree_of("\n".join(statements))
+    return statements if tree is not None and all(map(_is_value, tree.body)) else []
 
 
 def _is_value(statement: ast.stmt) -> bool:

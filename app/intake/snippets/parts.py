@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from app.intake.claim.claim_text import is_raise_line
 from app.intake.code.syntax import parses
+from app.intake.sessions.joined_lines import is_joined_program, values_of
 from app.intake.sessions.labelled_sessions import labelled_sessions
 from app.intake.sessions.shell_sessions import Piece
 from app.intake.snippets.inline_code import (
@@ -89,7 +90,6 @@ _BOLD_HEADING = re.compile(r"(?P<mark>\*\*|__)(?P<words>[A-Z]\w{1,20}(?: [\w'&/-
 # A report of more blocks is a log, and the rest is not read.
 _MOST_BLOCKS = 4_000
 _PRINT_CALL = re.compile(r"print\(.{1,300}\)")
-_LEAST_PAIRS = 2
 # Code is tried with at most this many paragraphs left out at its end.
 _MOST_SHORTER = 30
 # Bare code is tried from at most this many places.
@@ -199,7 +199,6 @@ def _parts_as_written(blocks: Sequence[Block]) -> list[Part]:
         if block.kind == "heading":
             heading, before = block.text, ""
         elif block.kind == "prose":
-            # Some forms have bold lines as headings.
             bold = _BOLD_HEADING.fullmatch(block.text.strip())
             heading = bold["words"] if bold else heading
             parts.append(Part(PartKind.PROSE, block.text, heading, before))
@@ -212,9 +211,19 @@ def _parts_as_written(blocks: Sequence[Block]) -> list[Part]:
             before = ""
     # Old forms end with code that prints the versions.
     if any(part.kind == PartKind.CODE and not about_versions_only(part.text) for part in parts):
-        return _with_raise_lines_as_output(parts)
+        return _with_values_on_lines(_with_raise_lines_as_output(parts))
     inline = _with_inline_code(parts) or _with_printed_pairs(parts)
     return inline or _with_bare_code(parts) or _with_only_statement(parts) or parts
+
+
+def _with_values_on_lines(parts: list[Part]) -> list[Part]:
+    """The parts, in which each printed value has a line, if code and values have lost their line breaks."""
+    is_joined = any(part.kind == PartKind.CODE and is_joined_program(part.text) for part in parts)
+    printed = [values_of(part.text) if is_joined and part.kind != PartKind.CODE else [] for part in parts]
+    return [
+        replace(part, kind=PartKind.OUTPUT, text="\n".join(values)) if len(values) > 1 else part
+        for part, values in zip(parts, printed, strict=True)
+    ]
 
 
 def _with_raise_lines_as_output(parts: list[Part]) -> list[Part]:
@@ -250,7 +259,7 @@ def _with_printed_pairs(parts: list[Part]) -> list[Part]:
         start = next((number for number, line in enumerate(lines) if _PRINT_CALL.fullmatch(line)), len(lines))
         calls, outputs = lines[start::2], lines[start + 1 :: 2]
         if (
-            len(calls) == len(outputs) >= _LEAST_PAIRS
+            len(calls) == len(outputs) > 1
             and all(map(_PRINT_CALL.fullmatch, calls))
             and all(map(is_printed_line, outputs))
             and parses("\n".join(calls))
@@ -361,15 +370,12 @@ def _with_bare_code(parts: list[Part]) -> list[Part]:
             others = [_without_marks(other.text) for other in parts[at + 1 : end] if other not in outputs]
             text = "\n\n".join(["\n".join(lines[start:]), *others])
             if does_something(make_readable(text)[0]):
-                above = (
-                    [Part(PartKind.PROSE, "\n".join(lines[:start]), part.heading, part.before)]
-                    if start
-                    else []
-                )
+                words = "\n".join(lines[:start])
+                above = [Part(PartKind.PROSE, words, part.heading, part.before)] if start else []
                 return [
                     *parts[:at],
                     *above,
-                    Part(PartKind.CODE, text, part.heading, "\n".join(lines[:start])),
+                    Part(PartKind.CODE, text, part.heading, words),
                     *(
                         replace(each, kind=PartKind.OUTPUT, text=_without_marks(each.text))
                         for each in outputs
