@@ -299,8 +299,14 @@ def measure_attempts(
 
 
 def gate_on_import(bench: Bench) -> dict[str, Any]:
-    """The imports through the gate against the others of the same pair: mean and its standard error."""
-    measured = [bench.measured[f"import, {word} the gate"] for word in ("without", "with")]
+    """The imports through the gate against the others of the same pair: mean and its standard error.
+
+    Empty without imports.
+    """
+    names = [f"import, {word} the gate" for word in ("without", "with")]
+    if not all(name in bench.measured for name in names):
+        return {}
+    measured = [bench.measured[name] for name in names]
     found: dict[str, Any] = {}
     for unit, (plain, gated) in {
         "wall_seconds": [[seconds for _, seconds in way.runs] for way in measured],
