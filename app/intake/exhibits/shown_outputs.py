@@ -14,6 +14,7 @@ from app.intake.code.printed_texts import is_print_of, printed_texts
 from app.intake.code.syntax import tree_of
 from app.intake.exhibits.conditions import names_other_program
 from app.intake.exhibits.shown_warnings import split_warnings
+from app.intake.memory import remembers
 from app.intake.remarks.output_remarks import without_remark
 from app.intake.snippets.output_marks import without_common_sign
 from app.intake.snippets.parts import Part, PartKind, is_expectation_heading
@@ -353,10 +354,15 @@ def _below_main(parts: Sequence[Part], main: str) -> dict[str, bool]:
 
 def lines_of(part: Part) -> list[str]:
     """The lines of a part, without versions of packages and times: these differ between machines."""
-    lines, _ = split_warnings(part.text.split("\n"))
-    lines = [line.strip() for line in lines if line.strip() and not _MENTIONS.match(line)]
-    lines = [line for line in lines if not is_of_magic(line)]
-    return [line for line in lines if not is_version_line(line) and not _SIZE_OF_FRAME.fullmatch(line)]
+    return [*_printed_lines_of(part.text)]
+
+
+@remembers()
+def _printed_lines_of(text: str) -> tuple[str, ...]:
+    rest, _ = split_warnings(text.split("\n"))
+    lines = (line.strip() for line in rest if line.strip() and not _MENTIONS.match(line))
+    lines = (line for line in lines if not is_of_magic(line))
+    return tuple(line for line in lines if not is_version_line(line) and not _SIZE_OF_FRAME.fullmatch(line))
 
 
 def only_times(part: Part) -> bool:

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from app.intake.memory import remembers
 
 _WORD = re.compile(r"\w+")
-# The words take many times the memory of their text.
-_MOST_CHARACTERS = 200_000
 
 
-@remembers(_MOST_CHARACTERS)
+@remembers()
 def words_of(text: str) -> frozenset[str]:
     """The words of a text in lower case. Many patterns ask for those of one line after the other."""
     return frozenset(_WORD.findall(text.lower()))

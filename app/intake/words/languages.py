@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from app.intake.memory import remembers
 from app.intake.words.keyed_pattern import key_set, words_of
 
 # A caption: nothing follows it on its line.
@@ -248,9 +249,10 @@ _QUOTED = re.compile(r"(`{1,3}[^`\n]{0,2000}`{1,3}|\"[^\"\n]{0,500}\")")
 _MOST_LINE = 4_000
 
 
+@remembers()
 def in_english(text: str) -> str:
     """The prose with the words of claims in English. Lines keep their numbers."""
-    if _KEYS.isdisjoint(words_of(text)) and not _HAS_ASIAN.search(text):
+    if _KEYS.isdisjoint(words_of(text)) and (text.isascii() or not _HAS_ASIAN.search(text)):
         return text
     return "\n".join(_line(line) for line in text.split("\n"))
 
@@ -279,7 +281,7 @@ def _in_english(line: str, start: int, end: int, matches: Sequence[re.Match[str]
         pieces += [line[at : match.start()], _WORDS[int((match.lastgroup or "w0")[1:])][0]]
         at = match.end()
     text = "".join([*pieces, line[at:end]])
-    if not _HAS_ASIAN.search(text):
+    if text.isascii() or not _HAS_ASIAN.search(text):
         return text
     return _ASIAN.sub(
         lambda match: _with_spaces(_SIGNS[int((match.lastgroup or "s0")[1:])][0]), text + line[end : end + 1]
