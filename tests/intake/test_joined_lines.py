@@ -8,7 +8,14 @@ import pytest
 from default_limits import read
 
 from app.intake.claim.claims import Role
-from app.intake.sessions.joined_lines import is_joined_program, program_and_output, split_statements
+from app.intake.sessions.joined_lines import (
+    fenced_joined_lines,
+    is_joined_program,
+    program_and_output,
+    session_lines,
+    split_statements,
+    with_lines,
+)
 from app.intake.snippets.displayed_values import DISPLAY
 
 PROGRAM = "import numpy as np x = np.arange(3) y = x * 2 - 1 print(np.sum(y), 'of it') print(y [0])"
@@ -147,3 +154,15 @@ def test_hostile_lines_take_no_time(line: str) -> None:
     split_statements(line)
     split_statements(line, typed=True)
     assert time.monotonic() - begin < 1
+
+
+@pytest.mark.parametrize(
+    "line", [">>> f(1) 2 " * 300, "   " + ">>> f(1) 2 " * 300, "import os x = f(1) " * 200]
+)
+def test_a_long_report_of_joined_lines_is_split_at_its_beginning(line: str) -> None:
+    lines = [line] * 300
+    begin = time.monotonic()
+    session_lines(lines)
+    fenced_joined_lines(lines, [False] * len(lines), fence="~~~~")
+    with_lines("\n".join(lines))
+    assert time.monotonic() - begin < 5

@@ -34,6 +34,7 @@ _MOST_TRIES = 400
 _MOST_AHEAD = 40
 _MOST_LINES = 300
 _MOST_JOINED = 20
+_MOST_CELLS = 200
 _LEAST = 3
 _OUTSIDE = (ast.Return, ast.Yield, ast.YieldFrom, ast.Break, ast.Continue)
 
@@ -195,14 +196,18 @@ def _is_value(statement: ast.stmt) -> bool:
 def session_lines(lines: Sequence[str]) -> list[str]:
     """The lines of a session with each prompt, and what was answered to it, on lines of their own."""
     result: list[str] = []
+    left = _MOST_CELLS
     for line in lines[:_MOST_LINES]:
         prompts = [match.start() for match in _PROMPTS.finditer(line)]
-        if prompts and not line[: prompts[0]].strip() and len(line) <= _MOST_LINE:
+        if prompts and not line[: prompts[0]].strip() and len(line) <= _MOST_LINE and len(prompts) <= left:
+            left -= len(prompts)
             ends = [*prompts[1:], len(line)]
             cells = [line[start + 3 : end].strip() for start, end in zip(prompts, ends, strict=True)]
             result += _cells_and_answers(line, cells)
         else:
-            result += _CELLS.sub("\n", line).split("\n") if len(_CELLS.findall(line)) > 1 else [line]
+            marks = len(_CELLS.findall(line))
+            result += _CELLS.sub("\n", line).split("\n") if 1 < marks <= left else [line]
+            left -= marks if 1 < marks <= left else 0
     return [*result, *lines[_MOST_LINES:]]
 
 
@@ -217,8 +222,9 @@ def fenced_joined_lines(lines: Sequence[str], inside: Sequence[bool], *, fence: 
         code = line.strip()
         if is_inside or tried >= _MOST_JOINED:
             result.append(line)
-        elif line[:1].isspace() and len(session := session_lines([code])) > 1:
-            result += ["", f"{fence}pycon", *session, fence, ""]
+        elif line[:1].isspace() and len(_PROMPTS.findall(code)) + len(_CELLS.findall(code)) > 1:
+            tried += 1
+            result += ["", f"{fence}pycon", *session_lines([code]), fence, ""]
         else:
             may_be = _BEGINS.match(code) is not None and MAY_BE_JOINED.search(code[:_MOST_LINE]) is not None
             tried += may_be
