@@ -40,15 +40,16 @@ def with_timings(code: str) -> tuple[str, tuple[Repair, ...]]:
     if not places or parses(code):
         return code, ()
     timed = [place for place in places if _timed_at(lines, place, "") is not None]
+    numbers = {place: number for number, place in enumerate(timed, 1)}
     result: list[str] = []
     at = 0
     while at < len(lines):
-        label = f"time {timed.index(at) + 1} of {len(timed)}" if at in timed else ""
-        timing = _timed_at(lines, at, label) if label else None
+        number = numbers.get(at)
+        timing = _timed_at(lines, at, f"time {number} of {len(numbers)}") if number else None
         result += timing[0] if timing else [lines[at]]
         at = timing[1] if timing else at + 1
-    detail = f"Made {len(timed)} lines of IPython print the time of their statements."
-    return "\n".join(result), (Repair(code="timed_statement", detail=detail),) if timed else ()
+    detail = f"Made {len(numbers)} lines of IPython print the time of their statements."
+    return "\n".join(result), (Repair(code="timed_statement", detail=detail),) if numbers else ()
 
 
 def _timed_at(lines: Sequence[str], at: int, label: str) -> tuple[list[str], int] | None:
