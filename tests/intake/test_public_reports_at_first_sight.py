@@ -285,3 +285,52 @@ def test_a_call_of_something_else_is_no_right_value() -> None:
 def test_the_usual_names_of_more_modules() -> None:
     code = "import numpy as np\nprint(sm.OLS(np.ones(3), np.ones(3)).fit().params)"
     assert "import statsmodels.api as sm" in report(code).scripts[0].script
+
+
+@pytest.mark.parametrize("opening", ['h5py.File("own.h5", "w")', 'h5py.File("own.h5", mode="w")'])
+def test_a_file_that_the_script_writes_itself_is_no_need(opening: str) -> None:
+    code = f'import h5py\nwith {opening} as f:\n    f["a"] = 1\nprint(h5py.File("own.h5", "r")["a"][()])'
+    assert [need.name for need in report(code).scripts[0].needs] == ["h5py"]
+    assert not report(code).ask
+    only_read = 'import h5py\nprint(h5py.File("own.h5", "r")["a"])'
+    assert "own.h5" in [need.name for need in report(only_read).scripts[0].needs]
+
+
+def test_code_on_the_line_of_the_opening_fence_is_code() -> None:
+    failure = "---> 1 numpy.fliplr([1, 2])\n\nValueError: Input must be >= 2-d."
+    reading = read(f"# fliplr fails\n\nThis is all:\n\n```numpy.fliplr([1, 2])\n{failure}\n```\n")
+    assert "numpy.fliplr([1, 2])" in reading.scripts[0].script
+    assert bug_of(reading).exception_type == "ValueError"
+
+
+def test_the_inside_of_a_library_s_function_is_not_the_script() -> None:
+    inside = (
+        "```\n    try:\n        return _first.tell() == 3\n    except OSError:\n        return False\n```\n"
+    )
+    own = "```\nimport zlib\nprint(zlib.crc32(b'a'))\n```\n"
+    reading = read(
+        f"# crc32 is wrong\n\nIts source has\n{inside}\nThen I tried this, and it is so too:\n{own}\n"
+    )
+    assert reading.scripts[0].script.strip() == "import zlib\nprint(zlib.crc32(b'a'))"
+
+
+@pytest.mark.parametrize(
+    "prompt", ["(env) [me@box] ~ %", "[me@box:7] ~/work %", "[me@box work]#", "(base) me@box ~ %"]
+)
+def test_prompts_of_more_shells_are_no_output(prompt: str) -> None:
+    below = f"```\n{prompt} python run.py\n[4, 2]\nzsh: segmentation fault  python run.py\n```"
+    reading = report("import lib\nprint(lib.rows())\nlib.close()", below=below)
+    assert not any("python run.py" in line for line in lines_of(reading))
+    assert bug_of(reading).signal == "SIGSEGV"
+
+
+def test_a_crash_of_the_title_outranks_what_is_printed_before_it() -> None:
+    below = "The interpreter is killed by a `floating point exception`:\n\n```\n[0.3745, 0.9507]\n```"
+    reading = report(
+        "import lib\nprint(lib.rows())\nlib.exp()",
+        below=below,
+        title="exp ends in a floating point exception",
+    )
+    assert bug_of(reading).signal == "SIGFPE"
+    # Without such a title, the output is the claim.
+    assert lines_of(report("import lib\nprint(lib.rows())", below="```\n[0.3745, 0.9507]\n```"))

@@ -179,3 +179,15 @@ def _runs_at_definition(statement: ast.stmt) -> bool:
         }
         for part in statement.decorator_list
     )
+
+
+def returns_outside_functions(tree: ast.Module) -> bool:
+    """Whether code is the inside of a function: it returns something, and no function is around it."""
+    nodes: list[ast.AST] = [*tree.body]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.Return):
+            return True
+        if not isinstance(node, (*_DEFINITIONS, ast.Lambda)):
+            nodes += ast.iter_child_nodes(node)
+    return False

@@ -15,6 +15,7 @@ from app.intake.claim.claim_text import (
 )
 from app.intake.claim.claims import MOST_READINGS, Check, CheckKind, Claim, Role, Where
 from app.intake.claim.comments import comment_claim, commented_outputs
+from app.intake.claim.endings import ending_of
 from app.intake.claim.right_bounds import out_of_bounds
 from app.intake.claim.slowness import is_of_magic, slower_label, slower_of_timed
 from app.intake.claim.stated_place import newest_place, place_of_bug, with_place
@@ -128,10 +129,23 @@ def claim_of(parts: Sequence[Part], main: str, title: str, outputs: Sequence[Par
     if not readings:
         claim = frame if (asserts := failing_assertion(titled, main)) else Claim(text=told_text)
         return about(subject, claim.model_copy(update={"checks": tuple(with_place(asserts, place))}))
+    readings = _without_outputs_before_end(readings, titled[0])
     failing = "\n".join(part.text for part in outputs if failure_of(part))
     others = _others(readings, failing)
     further, has_more = others[: MOST_READINGS - 1], len(others) >= MOST_READINGS
     return readings[0].model_copy(update={"further": further, "has_more": has_more})
+
+
+def _without_outputs_before_end(readings: list[Claim], title: str) -> list[Claim]:
+    """The readings without those of plain output, if the title is about a crash or hang that one of them has.
+
+    A program prints as always before it crashes, so that its output shows nothing.
+    """
+    ending = ending_of(title)
+    kinds = [{check.kind for check in each.having(Role.BUG)} for each in readings]
+    if ending is None or not any(ending.kind in each for each in kinds):
+        return readings
+    return [each for each, kind in zip(readings, kinds, strict=True) if not kind <= PRINTED_KINDS]
 
 
 def _is_error_asked_for(checks: Sequence[Check], frame: Claim) -> bool:

@@ -17,6 +17,8 @@ _FILE_READERS = {
     ("nib", "load"), ("librosa", "load"), ("sf", "read"), ("ctypes", "CDLL"), ("cdll", "LoadLibrary"),
     ("datasets", "ImageFolder"), ("os", "listdir"), ("ET", "parse"),
 }  # fmt: skip
+# Their second argument says whether they write the file.
+_WITH_MODE = {("h5py", "File"), ("zipfile", "ZipFile"), ("tarfile", "open")}
 _READERS_OF_ALL = {"load_file", "read_image", "ImageFolder"}
 _PATH_READERS = {"read_text", "read_bytes", "open", "iterdir"}
 _PATH_WRITERS = {"write_text", "write_bytes", "touch", "mkdir"}
@@ -121,7 +123,8 @@ def _of_path(call: ast.Call, path: tuple[str, ...]) -> tuple[bool, bool]:
 
 def _of_name(call: ast.Call, path: tuple[str, ...]) -> tuple[bool, bool]:
     """(reads, writes) for a call with a file's name."""
-    writes = path == ("open",) and not _reads(call, mode_at=1)
+    has_mode = path == ("open",) or path[-2:] in _WITH_MODE
+    writes = has_mode and not _reads(call, mode_at=1)
     return not writes and _is_reader(call, path), writes
 
 
@@ -133,7 +136,7 @@ def _is_reader(call: ast.Call, path: tuple[str, ...]) -> bool:
     if path[-2:] == ("ctypes", "CDLL"):
         # Libraries of the system exist everywhere; those with a path do not.
         return "/" in str(getattr(call.args[0], "value", ""))
-    if path[-2:] in {("h5py", "File"), ("zipfile", "ZipFile"), ("tarfile", "open"), ("np", "memmap")}:
+    if path[-2:] in {*_WITH_MODE, ("np", "memmap")}:
         return _reads(call, mode_at=1)
     return path[-2:] in _FILE_READERS
 

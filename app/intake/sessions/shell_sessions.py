@@ -18,7 +18,8 @@ SHELL = re.compile(
     # Prompts of zsh and fish with a sign of their own, of Windows, and of root.
     r"|(?:\([\w.-]{1,40}\) ?)?(?:[\w.@:~/-]{0,60} )?[➜\u276fλ⟩▶] +(?=\S)"
     r"|(?:\([\w.-]{1,40}\) ?)?(?:PS )?[A-Za-z]:[\\/][^\n<>|]{0,120}> ?(?=\S)"
-    rf"|\[?\w[\w.-]{{0,40}}@[\w.-]{{1,60}}[: ][^\n]{{0,80}}?\]?[#%] ?(?=(?:{_COMMANDS})\b))"
+    rf"|(?:\([\w.-]{{1,40}}\) ?)?\[?\w[\w.-]{{0,40}}@[\w.-]{{1,60}}\]?[: ][^\n]{{0,80}}?"
+    rf"\]?[#%] ?(?=(?:{_COMMANDS})\b))"
 )
 _SHOWS = re.compile(r"\b(?:cat|more|less|bat|type)\b[^|<>&;\n]{1,200}\.py\s*$")
 _HERE = re.compile(

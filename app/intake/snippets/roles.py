@@ -7,7 +7,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from textwrap import dedent
 
+from app.intake.code.definitions_only import returns_outside_functions
 from app.intake.code.names import bound_names, undefined_names, used_names
 from app.intake.code.syntax import normalise, parses, tree_of
 from app.intake.reading import ScriptRole
@@ -243,7 +245,7 @@ def roles_of(codes: Sequence[Code]) -> list[ScriptRole]:
 
     The main one is the first that defines all its names and does not show working code.
     """
-    alone = [not missing_names(code.text) for code in codes]
+    alone = [not missing_names(code.text) and not _is_fragment(code.text) for code in codes]
     works = [says_it_works(code.before) or _is_contrasted(codes, at) for at, code in enumerate(codes)]
     order = sorted(range(len(codes)), key=lambda at: (works[at], not alone[at], at))
     roles = [ScriptRole.ALTERNATIVE] * len(codes)
@@ -255,6 +257,12 @@ def roles_of(codes: Sequence[Code]) -> list[ScriptRole]:
     if order:
         roles[order[0]] = ScriptRole.MAIN
     return roles
+
+
+def _is_fragment(text: str) -> bool:
+    """Whether code is the inside of a function: it returns something, and no function is around it."""
+    tree = tree_of(dedent(text))
+    return tree is not None and returns_outside_functions(tree)
 
 
 def _is_contrasted(codes: Sequence[Code], at: int) -> bool:

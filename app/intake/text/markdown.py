@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from markdown_it import MarkdownIt
@@ -41,6 +42,7 @@ _CODE_TAG = re.compile(
 _LANGUAGE = re.compile(r"(?:lang(?:uage)?-|lang=[\"']?|source-|highlight-)(\w{1,20})", re.IGNORECASE)
 # Longer than any fence in the code itself.
 _PRE_FENCE = "~" * 20
+_CALL = re.compile(r"[A-Za-z_][\w.]{0,80}\(")
 _FIRST_LINE = re.compile(r"(?:import|from) \w|[A-Za-z_][\w.]*(?: = |\()")
 _ONE_LINE = re.compile(r"[ \t>]*```(?:(?:python|py)[ \t]++)?([^`\n]{3,2000})```[ \t]*$")
 
@@ -185,11 +187,16 @@ def _closed_without_fence(lines: list[str]) -> list[bool]:
     return result
 
 
+def _begins_code(words: Sequence[str]) -> bool:
+    """Whether the first word behind an opening fence is no language: an import, or the name of a call."""
+    return bool(words) and (words[0] in {"import", "from"} or _CALL.match(words[0]) is not None)
+
+
 def _code_block(info: str, content: str, *, fenced: bool) -> Block:
     """A block of code. Code behind the opening fence is its first line, and no language."""
     words = info.strip().split(None, 1)
     language = re.sub(r"[^a-z0-9+#-]", "", words[0].lower()) if words else ""
-    first = info.strip() if words and words[0] in {"import", "from"} else words[1] if len(words) > 1 else ""
+    first = info.strip() if _begins_code(words) else words[1] if len(words) > 1 else ""
     if _FIRST_LINE.match(first) and parses(first):
         content = f"{first}\n{content}"
         language = "" if first == info.strip() else language
