@@ -137,13 +137,13 @@ def claim_of(parts: Sequence[Part], main: str, title: str, outputs: Sequence[Par
 
 
 def _without_outputs_before_end(readings: list[Claim], title: str) -> list[Claim]:
-    """The readings without those of plain output, if the title is about a crash or hang that one of them has.
+    """The readings without those of plain output, if the title is about a crash that one of them has.
 
     A program prints as always before it crashes, so that its output shows nothing.
     """
     ending = ending_of(title)
     kinds = [{check.kind for check in each.having(Role.BUG)} for each in readings]
-    if ending is None or not any(ending.kind in each for each in kinds):
+    if ending is None or ending.signal is None or not any(ending.kind in each for each in kinds):
         return readings
     return [each for each, kind in zip(readings, kinds, strict=True) if not kind <= PRINTED_KINDS]
 
