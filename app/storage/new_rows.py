@@ -69,16 +69,19 @@ class NewRows:
         """Insert all rows. If it `attaches` them, the session knows them as if it had loaded them."""
         # Others may refer to what the session has not written yet.
         session.flush()
-        tables = {_SCRIPT: self._scripts} if self._scripts else {}
-        for row in self._rows:
-            tables.setdefault(row.__tablename__, []).append(_values(row))
-        if parts := tallies.take(session):
-            tables[_TALLY] = parts
-        if not tables:
+        # A column that only the database knows is missing in some rows: those are inserted apart from others.
+        inserts: dict[tuple[str, tuple[str, ...]], list[Mapping[str, Any]]] = {}
+        known = [(_SCRIPT, each) for each in self._scripts]
+        new = [(row.__tablename__, _values(row)) for row in self._rows]
+        counters = [(_TALLY, each) for each in tallies.take(session)]
+        for table, values in (*known, *new, *counters):
+            inserts.setdefault((table, tuple(values)), []).append(values)
+        if not inserts:
             return
-        form = tuple((name, tuple(rows[0])) for name, rows in tables.items())
-        texts = {name: to_json(rows, default=_as_text) for name, rows in tables.items()}
-        session.connection().exec_driver_sql(_statement(form), texts)
+        texts = {
+            f"rows_{number}": to_json(rows, default=_as_text) for number, rows in enumerate(inserts.values())
+        }
+        session.connection().exec_driver_sql(_statement(tuple(inserts)), texts)
         if attaches:
             for row in self._rows:
                 make_transient_to_detached(row)
@@ -88,14 +91,14 @@ class NewRows:
 
 @cache
 def _statement(form: tuple[tuple[str, tuple[str, ...]], ...]) -> str:
-    """The statement for so many tables with these columns. Each parameter is a JSON list of rows."""
+    """The statement for these tables with their columns. Each parameter is a JSON list of rows."""
     inserts = []
-    for table, columns in form:
+    for number, (table, columns) in enumerate(form):
         names = ", ".join(f'"{column}"' for column in columns)
         known = _KNOWN_SCRIPTS if table == _SCRIPT else ""
         inserts.append(
             f'INSERT INTO "{table}" ({names}) SELECT {names}'  # noqa: S608  # names of our own models
-            f' FROM json_populate_recordset(NULL::"{table}", CAST(%({table})s AS json)){known}'
+            f' FROM json_populate_recordset(NULL::"{table}", CAST(%(rows_{number})s AS json)){known}'
         )
     *earlier, last = inserts
     parts = ", ".join(f"new_{number} AS ({insert})" for number, insert in enumerate(earlier))

@@ -15,10 +15,12 @@ from api.web_client import Web, serving
 from redis.connection import AbstractConnection
 from sqlalchemy import event, text
 
+from app.clock import now
 from app.embedded.postgres import EmbeddedPostgres
 from app.settings import ServiceSettings
 from app.storage.broker import WAKE_UP
 from app.storage.models import AttemptRow, EventRow, JobRow, ReportRow, ReportSearchRow, RunRow, ScriptRow
+from app.storage.new_rows import NewRows
 from app.storage.queries.queue import queue_position
 
 # BEGIN, what it is planned with, all its rows, COMMIT.
@@ -146,6 +148,25 @@ def test_all_rows_of_a_submission_are_there(settings: ServiceSettings) -> None:
             assert all(attempt.counted and attempt.lease_no == 0 for attempt in attempts)
         found = web.client.get("/api/v1/reports", params={"q": "print"}).json()
         assert [item["id"] for item in found["items"]] == [run["report"]["id"]]
+
+
+def test_rows_with_different_columns_keep_what_the_database_knows(settings: ServiceSettings) -> None:
+    with serving(settings) as web:
+        web.stage.node("n")
+        run = web.post(awaited=False)
+        common = {"run_id": run["id"], "kind": "again", "ids": {}, "created_at": now()}
+        rows = NewRows()
+        rows.add(EventRow(number=8, **common), EventRow(number=9, transaction=7, **common))
+        with web.stage.session() as session:
+            rows.write(session)
+            session.commit()
+        with web.stage.session() as session:
+            first, second = (session.get(EventRow, (run["id"], number)) for number in (8, 9))
+            assert first is not None
+            assert second is not None
+            # The first one has the number of its transaction, which only the database knew.
+            assert first.transaction > 7
+            assert second.transaction == 7
 
 
 def test_a_connection_that_the_server_closed_a_moment_ago_is_replaced(
