@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 
 from app.intake.code.syntax import parses, tree_of
+from app.intake.memory import remembers
 from app.intake.reading import Repair
 
 # A cell ends at such a comment.
@@ -30,14 +31,16 @@ def times_a_cell(line: str) -> bool:
     return match is not None and match["sign"] == "%%"
 
 
+@remembers()
 def with_timings(code: str) -> tuple[str, tuple[Repair, ...]]:
     """The code with the statements timed that a line such as `%time f(x)` times, and the repair.
 
-    A line stays as it is if no statement can be read behind it.
+    A line stays as it is if no statement can be read behind it, and so do more lines than a person times.
     """
     lines = code.split("\n")
-    places = [at for at, line in enumerate(lines) if _MAGIC.match(line)][:_MOST_TIMED]
-    if not places or parses(code):
+    places = [at for at, line in enumerate(lines) if _MAGIC.match(line)]
+    # With the first ones alone, the code still could not be read.
+    if not places or len(places) > _MOST_TIMED or parses(code):
         return code, ()
     timed = [place for place in places if _timed_at(lines, place, "") is not None]
     numbers = {place: number for number, place in enumerate(timed, 1)}
