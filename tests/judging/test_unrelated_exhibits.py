@@ -126,6 +126,14 @@ def test_these_made_a_no_once(name: str, words: str, exhibit: str, place: str) -
     assert verdict_with(where, words, exhibit, place) not in {NO_ATTEMPTS, Verdict.NOT_REPRODUCED}
 
 
+def test_what_stands_above_all_code_is_not_what_the_first_code_prints() -> None:
+    where = ("public_4", "12.md")
+    words, exhibit = "In another project I once saw:", "OSError: [Errno 28] No space left on device"
+    assert verdict_with(where, words, exhibit, "above") == verdict_of(
+        where, text_of(where), reading_of(where)
+    )
+
+
 def judgement_of(report: str, stdout: str = "done\n") -> JobJudgement:
     reading = read(report, form="report", limits=NO_READ_LIMITS)
     return judge_job(reading.claim, reading.scripts[0], CPU, several(3, stdout))

@@ -62,7 +62,7 @@ _OF_MAGIC = re.compile(
     r"[ \t#]*(?:Wall(?: time)?: |(?:\d+ loops?, best of \d+: )?(?=\d[^\n]{1,60}\bper loop\b))"
     r"(?P<time>(?:\d[\d.]{0,9} ?(?:ns|us|µs|μs|ms|s(?:ec)?|min|h|d)\b ?){1,4})"
 )
-_AMOUNT = re.compile(r"(\d+(?:\.\d+)?) ?(ns|us|µs|μs|ms|s(?:ec)?|min|h|d)\b")
+_AMOUNT = re.compile(r"(?<!\d)(\d++(?:\.\d++)?) ?(ns|us|µs|μs|ms|s(?:ec)?|min|h|d)\b")
 _ABOUT_SPEED = re.compile(
     r"\b(?:slow\w*|fast\w*|speed\w*|perform(?:s|ance|ant)|quick\w*|longer|as long"
     r"|(?:takes?|took) (?:ages|forever|long|much|so|\w+ (?:more )?time))\b",

@@ -337,18 +337,18 @@ def right_outputs(parts: Sequence[Part], outputs: Sequence[Part], main: str) -> 
     ]
 
 
-def _below_main(parts: Sequence[Part], main: str) -> dict[str, bool]:
-    """Whether each output stands below the main script, by its text."""
+def _below_main(parts: Sequence[Part], main: str) -> dict[str, bool | None]:
+    """Whether each output stands below the main script, by its text. None: it stands above all code."""
     lines = {line.strip() for line in main.split("\n")}
-    below: dict[str, bool] = {}
-    is_main = True
+    below: dict[str, bool | None] = {}
+    is_main: bool | None = None
     for part in parts:
         if part.kind is PartKind.CODE:
             own = [line.strip() for line in as_source(part.text).split("\n")]
             is_main = all(line in lines for line in own if line)
         elif part.kind in {PartKind.OUTPUT, PartKind.PROSE}:
             text = part.text if part.kind is PartKind.OUTPUT else part.text.strip()
-            below[text] = is_main or below.get(text, False)
+            below[text] = is_main or below.get(text, is_main)
     return below
 
 

@@ -23,7 +23,7 @@ MAY_BE_JOINED = re.compile(
 )
 _BEGINS = re.compile(r"[ \t]*(?:import|from) \w|[ \t]*[A-Za-z_][\w.]{0,60}(?:\(| ?= ?\S)")
 _PROMPTS = re.compile(r"(?:^|(?<=\s))>>>(?=\s|$)")
-_CELLS = re.compile(r"[ \t]+(?=(?:In|Out) ?\[\d{1,6}\]:)")
+_CELLS = re.compile(r"(?<![ \t])[ \t]++(?=(?:In|Out) ?\[\d{1,6}\]:)")
 _PRINTED = re.compile(
     r"[\[({<'\"\d-]|(?:tensor|array|True|False|None|nan|inf|Traceback)\b|[A-Z]\w{2,40}Error: "
 )

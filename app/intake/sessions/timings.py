@@ -17,7 +17,7 @@ from app.intake.reading import Repair
 # A cell ends at such a comment.
 CELL_END = "# %%"
 LABEL = re.compile(r"\b(?:wall|best) time \d{1,3} of \d{1,3}\b")
-_MAGIC = re.compile(r"(?P<indent>[ \t]*)(?P<sign>%{1,2})(?P<name>timeit|time)(?:[ \t]+(?P<rest>.*))?$")
+_MAGIC = re.compile(r"(?P<indent>[ \t]*)(?P<sign>%{1,2})(?P<name>timeit|time)(?:[ \t]++(?P<rest>.*))?+$")
 _OPTION = re.compile(r"-(?:(?P<number>[nrp]) ?(?P<value>\d{1,9})|[tcqvo]|-[a-z-]{1,40})(?:[ \t]+|$)")
 _CLOCK = '__import__("time").perf_counter()'
 _MOST_TIMED = 200
