@@ -124,7 +124,8 @@ def test_a_crowd_waits_in_line_and_each_cell_knows_its_place(service: Service) -
     body = {"script": "import time\ntime.sleep(0.5)\n" + FAILS, "claim": CLAIM, "repeats": 1}
     run = ask(service, "/runs", {**body, "targets": [{"settings": each} for each in settings]})
     places = [job["waiting"]["position"] for job in run["jobs"]]
-    assert places == list(range(1, 9))
+    # What the test before left may still wait in front of them.
+    assert places == list(range(places[0], places[0] + 8))
     assert all(job["waiting"]["starts_in"]["at_most"] is not None for job in run["jobs"])
     later = until(
         service, run["id"], lambda now: 0 < sum(job["waiting"] is not None for job in now["jobs"]) < 7
