@@ -109,3 +109,9 @@ def test_times_in_comments_are_read() -> None:
     )
     (check,) = reading.claim.having(Role.BUG)
     assert (check.sides, check.factor) == (("best time 1 of 2", "best time 2 of 2"), 2000.0)
+
+
+def test_more_lines_than_a_person_times_stay_as_they_are() -> None:
+    for lines, timed in ((200, True), (201, False)):
+        code, repairs = with_timings("\n".join(["%time f(1)"] * lines))
+        assert ("%time" not in code, bool(repairs)) == (timed, timed)
