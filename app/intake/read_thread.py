@@ -6,7 +6,7 @@ Observations of other people are never the claim.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from app.errors import InputError
@@ -20,6 +20,7 @@ from app.intake.probe_output import ReportersProbe, checks_of, without_probes
 from app.intake.reading import Ask, Reading, Script, ScriptRole
 from app.intake.snippets.parts import Part, PartKind, parts_of
 from app.intake.snippets.roles import Code, roles_of, says_it_works
+from app.intake.snippets.shown_files import take_files
 from app.intake.snippets.snippets import asks_about, codes_of, scripts_of
 from app.intake.text.claimed_environment import claimed_environment
 from app.intake.text.follow_ups import follow_up_places
@@ -44,6 +45,7 @@ class _PostReading:
     post: Post
     blocks: Sequence[Block]
     parts: Sequence[Part]
+    files: Mapping[str, str]
     codes: Sequence[Code]
     roles: Sequence[ScriptRole]
     outputs: Sequence[Part]
@@ -60,7 +62,7 @@ class _PostReading:
     def scripts(self, claim: Claim) -> tuple[tuple[Script, ...], tuple[Ask, ...]]:
         """The scripts of this post, and the questions about what they lack."""
         try:
-            scripts = scripts_of(self.codes, self.roles, claim, self.post.body)
+            scripts = scripts_of(self.codes, self.roles, claim, self.post.body, self.files)
         except InputError:
             # It could be parsed only with a repair that would remove the claimed error.
             return (), (ask("no_python"),)
@@ -158,10 +160,10 @@ def _or_probe_claim(claim: Claim, probe: ReportersProbe | None) -> Claim:
 
 
 def _read_post(post: Post) -> _PostReading:
-    blocks = blocks_of(post.body)
+    files, blocks = take_files(blocks_of(post.body))
     parts = parts_of(blocks)
     codes = codes_of(parts)
-    return _PostReading(post, blocks, parts, codes, roles_of(codes), shown_outputs(parts[:MOST_PARTS]))
+    return _PostReading(post, blocks, parts, files, codes, roles_of(codes), shown_outputs(parts[:MOST_PARTS]))
 
 
 def _choose_post(thread: Thread, body: _PostReading) -> tuple[_PostReading, bool]:

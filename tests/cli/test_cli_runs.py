@@ -92,8 +92,8 @@ ATTEMPT_KEYS = [
 COMPARISON_KEYS = ["id", "baseline", "candidate", "result", "cause", "differences", "first_difference"]
 
 
-def run(home: Path, text: str, *words: str) -> subprocess.CompletedProcess[str]:
-    path = home / "script.py"
+def run(home: Path, text: str, *words: str, name: str = "script.py") -> subprocess.CompletedProcess[str]:
+    path = home / name
     path.write_text(text)
     return samehere("reproduce", str(path), "--target", "cpu", *words, environment=service_environment(home))
 
@@ -130,6 +130,19 @@ def test_a_verdict_is_no_failure_and_an_answer_when_asked_for(
     plain = run(home, text, "--repeats", "1", "--json")
     assert (json.loads(plain.stdout)["verdict"], plain.returncode) == (verdict, 0)
     assert run(home, text, "--repeats", "1", "--exit-code").returncode == answer
+
+
+def test_files_that_the_report_shows_are_there(home: Path) -> None:
+    files = (
+        "shapes.py:\n\n```python\ndef area(a, b):\n    return a * b\n```\n\ndata/n.txt:\n\n```\n12\n```\n\n"
+    )
+    script = (
+        "```python\nfrom shapes import area\n\nprint(int(open('data/n.txt').read()) + area(2, 3))\n```\n\n"
+    )
+    ended = run(home, f"# The sum is wrong\n\n{files}{script}It prints `18`.\n", "--json", name="report.md")
+    document = json.loads(ended.stdout)
+    assert document["verdict"] == "reproduced", document["summary"]
+    assert [repair["code"] for repair in document["report"]["scripts"][0]["repairs"]] == ["shown_file"] * 2
 
 
 def test_the_sentence_comes_first_and_progress_is_on_standard_error(home: Path) -> None:

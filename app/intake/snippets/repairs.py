@@ -194,7 +194,7 @@ def missing_imports(
     if has_star_import(tree):
         return text, ()
     if (shell := shell_imports(text, tree)) is not None:
-        return _with_line(text, tree, shell), (
+        return with_line(text, tree, shell), (
             Repair(code="missing_import", detail=f"Added: {shell}", line=1),
         )
     used_by_script, bound_by_script = used_names(tree), bound_names(tree)
@@ -217,7 +217,7 @@ def missing_imports(
     statements += _imports_of_public_names(tree, bound_by_script | {*missing, *own}, known | {*packages})
     if not statements:
         return text, ()
-    return _with_line(text, tree, "; ".join(statements)), tuple(
+    return with_line(text, tree, "; ".join(statements)), tuple(
         Repair(code="missing_import", detail=f"Added: {statement}", line=1) for statement in statements
     )
 
@@ -296,8 +296,8 @@ def _names_in_annotations(tree: ast.Module) -> set[str]:
     }
 
 
-def _with_line(text: str, tree: ast.Module, line: str) -> str:
-    """The text with a line of imports on its first line, or below its docstring if they can't stand there."""
+def with_line(text: str, tree: ast.Module, line: str) -> str:
+    """The text with a line of code on its first line, or below its docstring if they can't stand there."""
     first, _, rest = text.partition("\n")
     result = f"{line}; {first}\n{rest}"
     if (

@@ -20,8 +20,9 @@ from app.intake.snippets.displayed_values import (
     with_displayed_last_value,
     with_displayed_values,
 )
-from app.intake.snippets.repairs import missing_imports, with_right_imports
+from app.intake.snippets.repairs import missing_imports, with_line, with_right_imports
 from app.intake.snippets.rewrites import make_readable
+from app.intake.snippets.shown_files import line_that_writes, repairs_of, without_shown
 from app.intake.snippets.transcripts import without_magics
 from app.intake.snippets.visible_cards import VARIABLE, with_visible_cards
 
@@ -54,6 +55,7 @@ class RepairRules:
     `shown_lines`: the number of values that the report shows, one a line.
     `packages`: those that the report is about; their public names may lack an import. `modules`: names with
     a version in the report, which may lack one, too. `submodules`: imports of modules that it names.
+    `files`: those that the report shows, by their paths.
     """
 
     imports: bool = True
@@ -66,6 +68,7 @@ class RepairRules:
     packages: tuple[str, ...] = ()
     modules: frozenset[str] = frozenset()
     submodules: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 ALL_REPAIRS = RepairRules()
@@ -149,13 +152,17 @@ def make_script(
             )
         )
         tree = parse(text)
+    if rules.files and tree is not None:
+        text = with_line(text, tree, line_that_writes(rules.files))
+        repairs += repairs_of(rules.files)
+        tree = parse(text)
     return Script(
         role=role,
         as_given=as_given,
         script=text,
         repairs=tuple(repairs),
         digest=digest_of(text),
-        needs=needs_of(tree) if tree else (),
+        needs=without_shown(needs_of(tree), rules.files) if tree else (),
         unseeded=tree is not None and is_unseeded(tree),
         asserts_equality=tree is not None and asserts_equality(tree, text),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from app.intake.claim.claims import Claim
@@ -76,14 +76,18 @@ def codes_of(parts: Sequence[Part]) -> list[Code]:
 
 
 def scripts_of(
-    codes: Sequence[Code], roles: Sequence[ScriptRole], claim: Claim, text: str
+    codes: Sequence[Code],
+    roles: Sequence[ScriptRole],
+    claim: Claim,
+    text: str,
+    files: Mapping[str, str],
 ) -> tuple[Script, ...]:
     """The main script first, joined with its parts; then the others. Equal scripts are one.
 
-    `text` is the report. Raises InputError if a script can't be parsed.
+    `text` is the report, and `files` are those that it shows. Raises InputError if a script can't be parsed.
     """
     modules, submodules = names_with_versions(text), submodules_named(text)
-    rules = replace(repair_rules_for(claim), modules=modules, submodules=submodules)
+    rules = replace(repair_rules_for(claim), modules=modules, submodules=submodules, files=files)
     at_main = roles.index(ScriptRole.MAIN)
     main = codes[at_main]
     others: list[Script] = []
