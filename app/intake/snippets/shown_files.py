@@ -59,18 +59,18 @@ def take_files(blocks: Sequence[Block]) -> tuple[dict[str, str], list[Block]]:
     rest: list[Block] = []
     tries = _MOST_TRIES
     for at, block in enumerate(blocks):
-        kept: Block | None = block
-        shown = _file_of(block, blocks[at - 1] if at else None) if block.kind == "code" and tries else None
-        if shown is not None:
+        block_left: Block | None = block
+        file = _file_of(block, blocks[at - 1] if at else None) if block.kind == "code" and tries else None
+        if file is not None:
             tries -= 1
-            name, text, without = shown
+            name, text, without = file
             others = [each.text for each in blocks if each is not block and each.kind == "code"]
             path = _path_in(others, name)
             if path is not None and path not in files and len(text) <= _MOST_TEXT:
                 files[path] = text
-                kept = without
-        if kept is not None:
-            rest.append(kept)
+                block_left = without
+        if block_left is not None:
+            rest.append(block_left)
     return files, rest
 
 
