@@ -4,6 +4,9 @@
 
 The recordings are repeated under new ids. HOME gets an embedded Postgres that is filled and stopped;
 `bench/pages_at_scale.py` does that for both of its sizes.
+
+A small set of data with the usual reports would have so few of them that its lists are shorter than a page.
+So most reports of a small set (`FEW`) have one cell, and every fourth of these has a change.
 """
 
 from __future__ import annotations
@@ -66,13 +69,34 @@ ATTENTION |= {"different": "needs_human", "not_reproduced": "fixed"}
 # Reports by size and frequency: runs, and cells of each run.
 SIZES = ((1, 4), (1, 4), (1, 4), (1, 4), (1, 4), (1, 4), (1, 4), (2, 6), (2, 6), (4, 9))
 BUSY, BUSIEST, WIDEST = (10, 12), (40, 12), (1, 400)
+# A set with fewer attempts is small. From this number on, its reports have one cell.
+FEW, USUAL_OF_FEW = 100_000, 40
+DAYS = 560
 
 
-def size_of(number: int) -> tuple[int, int]:
+def size_of(number: int, *, is_small: bool) -> tuple[int, int]:
     """The runs of a report and the cells of each: mostly one run; one report has many, one has 400 cells."""
     if number < 2:
         return (BUSIEST, WIDEST)[number]
+    if is_small and number >= USUAL_OF_FEW:
+        return (2, 1) if number % 4 == 0 else (1, 1)
     return BUSY if number % 100 == 50 else SIZES[number % len(SIZES)]
+
+
+def has_change(number: int, *, is_small: bool) -> bool:
+    """Whether the last two runs of a report show a change."""
+    runs, _ = size_of(number, is_small=is_small)
+    return runs > 1 and (number % 5 == 0 or (is_small and number >= USUAL_OF_FEW))
+
+
+def sizes_until(attempts: int) -> list[tuple[int, int]]:
+    """The sizes of as many reports as have that many attempts, and no report more."""
+    sizes, left = list[tuple[int, int]](), attempts
+    while left > 0:
+        runs, cells = size_of(len(sizes), is_small=attempts < FEW)
+        sizes.append((runs, cells))
+        left -= runs * cells * REPEATS
+    return sizes
 
 
 @dataclass(slots=True)
@@ -299,24 +323,20 @@ def nodes(database: psycopg.Connection[Any]) -> None:
 
 
 def made(attempts: int) -> Iterator[Maker]:
-    """Write rows, report by report, until there are that many attempts; the newest last."""
-    maker = Maker(rng=random.Random(0))
-    expected = 2_400 + 2_000 + attempts / 47
-    number = 0
-    while maker.attempts < attempts:
-        moment = BEGAN + timedelta(days=720 * min(1.0, number / expected))
+    """Write the rows of so many attempts, report by report; the newest last."""
+    maker, sizes = Maker(rng=random.Random(0)), sizes_until(attempts)
+    for number, (runs, cells) in enumerate(sizes):
+        moment = BEGAN + timedelta(days=DAYS * number / len(sizes))
         row, shape = report(maker, number, moment)
-        runs, cells = size_of(number)
         jobs = [run(maker, row, shape, cells, moment + timedelta(hours=launch)) for launch in range(runs)]
         for table, line in kept_of_report(row, shape, [job for some in jobs for job in some]):
             maker.add(table, *line)
-        if runs > 1 and number % 5 == 0:
+        if has_change(number, is_small=attempts < FEW):
             maker.add(
                 "change",
                 maker.identity(moment + timedelta(hours=runs)),
                 *change(row, jobs[-2][0], jobs[-1][0], moment),
             )
-        number += 1
         yield maker
 
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.judging.check.reach import NO_GPU, TOO_FEW_GPUS
 from app.judging.judgement import Verdict
 from app.judging.verdict.rerunnable import Which, is_rerunnable
 from worker.contract import Reason, WhoCanAct
@@ -21,6 +22,8 @@ TOO_LONG = Reason(code="time_limit", who_can_act=WhoCanAct.REPORTER)
         ("judged", Verdict.NO_RESULT, None, True, True),
         ("judged", Verdict.CANNOT_SHOW, NO_NODE, True, True),
         ("judged", Verdict.CANNOT_SHOW, TOO_LONG, False, True),
+        ("judged", Verdict.CANNOT_SHOW, NO_GPU, False, True),
+        ("judged", Verdict.CANNOT_SHOW, TOO_FEW_GPUS, False, True),
         ("judged", Verdict.CANNOT_SHOW, None, False, True),
         ("judged", Verdict.REPRODUCED, None, False, False),
         ("judged", Verdict.NOT_REPRODUCED, None, False, False),

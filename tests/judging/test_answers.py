@@ -113,7 +113,25 @@ def test_no_flat_word_beside_rates_that_may_be_equal(seen: int, free: int, what:
     assert answer.what == what
     assert why in answer.how_sure
     fixed = answer_of(run(cell("2.4.0", GONE, 0, free), cell("2.3.5", SEEN, seen, seen)))
-    assert fixed.what.startswith("Fixed" if what.startswith("Regressed") else "May be fixed")
+    is_sure = what.startswith("Regressed")
+    assert fixed.what.startswith("Fixed" if is_sure else "May be fixed")
+    assert fixed.whose == f"Nobody's: {'it no longer happens' if is_sure else 'it was not seen any more'}."
+
+
+def test_what_no_cell_shows_alone_was_seen_in_a_comparison() -> None:
+    sides = (cell("2.4.0", Verdict.OBSERVED, 0, 3), cell("2.4.0", Verdict.OBSERVED, 0, 3, threads="1"))
+    answer = answer_of(run(*sides, verdict=SEEN, seen=True, where=[], not_where=[]))
+    assert answer.where == (
+        "Seen when results are compared: AMD EPYC 9B14 with numpy 2.4.0 (the default settings or threads=1)."
+    )
+
+
+def test_a_setting_that_no_reporter_knows_is_explained() -> None:
+    answer = answer_of(run(cell("2.4.0", SEEN, 3, 3, trace="on"), cell("2.4.0", GONE, 0, 5)))
+    where = "Seen on AMD EPYC 9B14 with numpy 2.4.0 (operations recorded by trace=on)."
+    assert answer.where == f"{where} Not without these settings."
+    free = answer_of(run(cell("2.4.0", SEEN, 3, 3), cell("2.4.0", GONE, 0, 5, trace="on")))
+    assert free.where.endswith("Not with operations recorded by trace=on.")
 
 
 def test_a_script_that_uses_another_package_beside_numpy_is_about_both() -> None:

@@ -222,3 +222,15 @@ def test_facts_stand_beside_their_names_and_the_footer_below_the_text(web: Web, 
             page.goto(f"/runs/{run}")
             assert page.evaluate(tops) <= 8
             assert page.evaluate(lefts) == 0
+
+
+@pytest.mark.parametrize("width", [320, 360, 390])
+def test_the_menu_of_a_phone_is_one_line(web: Web, browser: Browser, width: int) -> None:
+    page = browser.new_page(base_url=web.url, viewport={"width": width, "height": 800})
+    page.goto("/")
+    tops = page.evaluate(
+        "[...document.querySelectorAll('header.top nav a')].map((one) => one.getBoundingClientRect().top)"
+    )
+    assert len(tops) == 5
+    assert len(set(tops)) == 1
+    page.close()

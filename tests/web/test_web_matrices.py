@@ -9,11 +9,12 @@ from html_page import Page, faults
 from running_web import Web
 from stage import CLAIM, SCRIPT, result
 
+from app.judging.check.reach import NO_GPU
 from app.runs.submission.submit import Submission, submit
 from app.storage.models import ReportRow, RunRow
 from app.targets.parse import parse_target
 from app.targets.planning.presets import PRESETS
-from worker.contract import Outcome
+from worker.contract import ExceptionFacts, Observation, Outcome
 
 TYPED = {
     "text": "\n" + SCRIPT + "# </textarea>&amp;\n",
@@ -132,6 +133,30 @@ def test_a_waiting_cell_says_its_place_and_can_be_stopped(web: Web) -> None:
     assert len(after.all("button", name="cell")) == 1
     assert [job.state for job in web.stage.run(second).jobs] == ["queued", "cancelled"]
     assert [job.state for job in web.stage.run(first).jobs] == ["queued", "queued"]
+
+
+def test_no_button_for_cells_whose_target_never_has_a_gpu(web: Web) -> None:
+    web.stage.node("n")
+    script = "import torch\nprint(torch.ones(3).cuda().sum().item())\n"
+    with web.stage.session() as session:
+        request = Submission(
+            script=script, claim="prints 4.0, expected 3.0", repeats=1, targets=(parse_target("cpu"),)
+        )
+        run_id = submit(session, request, settings=web.stage.settings).document.id
+    no_gpu = Observation(
+        exit_status=1,
+        exception=ExceptionFacts(type="RuntimeError", message="No CUDA GPUs are available"),
+        stderr="RuntimeError: No CUDA GPUs are available\n",
+        stderr_bytes=41,
+    )
+    for attempt in web.stage.dispatch():
+        web.stage.say(result(attempt, node="n", observation=no_gpu))
+    run = web.stage.run(run_id)
+    assert [(job.verdict, job.reason) for job in run.jobs] == [("cannot_show", NO_GPU)]
+    page = Page(web.client.get(f"/runs/{run_id}").text)
+    assert page.all("button", name="which") == []
+    answer = web.client.post(f"/api/v1/runs/{run_id}/rerun", json={"which": "failed"})
+    assert answer.status_code == 409
 
 
 def test_failed_cells_are_run_again_by_a_button(web: Web) -> None:

@@ -8,6 +8,7 @@ from typing import get_args
 import pytest
 from html_page import Page, faults
 from playwright.sync_api import Browser, expect
+from playwright.sync_api import Page as BrowserPage
 from running_web import Web
 from stage import result
 
@@ -250,6 +251,60 @@ def test_a_word_over_rest_needs_what_it_names_and_nothing_else(web: Web) -> None
     answer = web.client.get(f"/api/v1{report}/reply").json()["markdown"]
     assert answer.splitlines()[0].endswith("meant to. Per the accuracy policy.")
     assert web.client.get("/api/v1/reports").json()["items"][0]["disposition"] == "by_design"
+
+
+def keys_shown(page: BrowserPage) -> list[tuple[str, str]]:
+    """The keys that the page offers, each with its words."""
+    page.keyboard.press("?")
+    dialog = page.get_by_role("dialog", name="Keys on this page")
+    found = list(
+        zip(dialog.locator("kbd").all_inner_texts(), dialog.locator("dd").all_inner_texts(), strict=True)
+    )
+    dialog.get_by_role("button", name="Close").click()
+    return found
+
+
+@pytest.mark.browser
+def test_the_keys_work_on_the_rows_of_a_list(web: Web, browser: Browser) -> None:
+    reports = [reported(web, "raise RuntimeError('older')\n"), reported(web)][::-1]
+    context = browser.new_context(base_url=web.url, permissions=["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    for place, rows in (
+        ("/", "table.reports tbody th > a"),
+        ("/reports", "table.reports tbody th > a"),
+        ("/attention/still_broken", ".waiting li > a"),
+    ):
+        page.goto(place)
+        assert [key for key, _ in keys_shown(page)] == ["j", "k", "o", "c", "b", "/", "?"], place
+        titles = page.locator(rows)
+        first = page.locator("main").locator(rows).first
+        while not first.evaluate("one => one === document.activeElement"):
+            page.keyboard.press("j")
+        page.keyboard.press("j")
+        expect(titles.nth(1)).to_be_focused()
+        page.keyboard.press("c")
+        expect(page.get_by_role("status")).to_contain_text("Copied for the issue")
+        copied = page.evaluate("navigator.clipboard.readText()")
+        assert copied == web.client.get(f"{reports[1]}.md").text
+        page.keyboard.press("o")
+        page.wait_for_url(f"**{reports[1]}")
+        page.go_back()
+        first.focus()
+        page.keyboard.press("b")
+        page.wait_for_url(f"**{reports[0]}#over")
+    context.close()
+
+
+@pytest.mark.browser
+def test_keys_that_do_nothing_on_a_page_are_not_offered(web: Web, browser: Browser) -> None:
+    report = reported(web)
+    page = browser.new_page(base_url=web.url)
+    page.goto("/sign-in")
+    assert [key for key, _ in keys_shown(page)] == ["/", "?"]
+    page.goto(report)
+    words = dict(keys_shown(page))
+    assert (words["c"], words["o"], "j" in words) == ("copy the text for the issue", "overrule", False)
+    page.close()
 
 
 @pytest.mark.browser

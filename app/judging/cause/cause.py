@@ -170,9 +170,9 @@ def _tests_missing(claim: Claim, cells: Sequence[JudgedCell]) -> Iterator[str]:
     traced = [cell for cell in cells if "trace" in cell.target.settings]
     traces = [result.observation.trace for cell in traced for result in cell.results]
     if not traced:
-        yield "No operation was compared with float64: no cell ran with trace=on."
+        yield "No operation was compared with float64: no cell recorded the operations (trace=on)."
     elif not any(traces):
-        yield "No operation was compared with float64: the cell with trace=on has no trace."
+        yield "No operation was compared with float64: the cell with trace=on recorded none."
     elif any(trace.unjudged or not trace.whole or trace.answered < trace.asked for trace in traces if trace):
         yield "Some operations could not be compared with float64."
     else:

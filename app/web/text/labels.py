@@ -140,7 +140,7 @@ ATTENTION: dict[Attention, Look] = {
         "Still broken", "It happens in the newest version that was tried.", "●", "seen"
     ),
     Attention.FIXED: Look(
-        "Fixed", "It happened in an older version, and it does not happen in a newer one.", "✓", "gone"
+        "No longer seen", "It happened in an older version, and was not seen in the newest one.", "✓", "gone"
     ),
     Attention.ASK: Look(
         "Ask the reporter", "The report lacks something that only the reporter can give.", "?", "part"

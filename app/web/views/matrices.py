@@ -6,7 +6,8 @@ import shlex
 from collections import Counter
 from dataclasses import dataclass
 
-from app.judging.verdict.rerunnable import Which, is_rerunnable
+from app.judging.judgement import Verdict
+from app.judging.verdict.rerunnable import Which, is_lack_of_target, is_rerunnable
 from app.runs.lookup.reports import RunSummary
 from app.runs.run_object.document import ComparisonPart, RunDocument
 from app.targets.planning.presets import BISECTION
@@ -24,7 +25,10 @@ class MissingCell:
 
 
 def rerun_choices(run: RunDocument) -> list[tuple[Which, int]]:
-    """How many cells can be rerun, by kind. `undecided` is left out unless it has more than `failed`."""
+    """How many cells can be rerun, by kind.
+
+    `undecided` is left out unless it has a cell more than `failed` that a rerun may decide.
+    """
     if run.contributed is not None or run.withdrawn_at is not None or run.preset == BISECTION:
         return []
     counts = Counter(
@@ -33,7 +37,9 @@ def rerun_choices(run: RunDocument) -> list[tuple[Which, int]]:
         for which in Which
         if is_rerunnable(which, state=job.state, verdict=job.verdict, reason=job.reason)
     )
-    kinds = [Which.FAILED, *([Which.UNDECIDED] if counts[Which.UNDECIDED] > counts[Which.FAILED] else [])]
+    hopeless = sum(job.verdict is Verdict.CANNOT_SHOW and is_lack_of_target(job.reason) for job in run.jobs)
+    further = counts[Which.UNDECIDED] - hopeless > counts[Which.FAILED]
+    kinds = [Which.FAILED, *([Which.UNDECIDED] if further else [])]
     return [(which, counts[which]) for which in kinds if counts[which]]
 
 

@@ -94,8 +94,16 @@ def _place(run: RunDocument, job: JobPart, packages: Sequence[str], *, foreign: 
         versions=tuple(
             (name, version) for name, version in versions if version and is_plain_version(version)
         ),
-        settings=", ".join(f"{name}={value}" for name, value in sorted(job.target.settings.items())),
+        settings=", ".join(
+            _setting_words(name, value) for name, value in sorted(job.target.settings.items())
+        ),
     )
+
+
+def _setting_words(name: str, value: str) -> str:
+    """A setting as it is written in a target. Only ours, which no reporter knows, has words."""
+    setting = f"{name}={value}"
+    return f"operations recorded by {setting}" if name == "trace" else setting
 
 
 def place_words(places: Iterable[Place]) -> str:

@@ -150,7 +150,9 @@ def _where(run: RunDocument, verdict: Verdict | None, flip: Flip | None) -> str:
     places = places_of(run, there or evidence, packages=packages)
     older = "" if flip is None else f"with {display_name(flip.package)} {_release(flip.older)}"
     if not there:
-        begin = "Seen between two of:" if verdict in SIGHTINGS else "Not on" if flip else "Tried on"
+        begin = (
+            "Seen when results are compared:" if verdict in SIGHTINGS else "Not on" if flip else "Tried on"
+        )
         return f"{begin} {place_words(places)}.{f' Seen {older}.' if flip else ''}"
     free = [place for place in places_of(run, elsewhere, packages=packages) if place not in places]
     contrast = contrast_words(places, free) if free else older
@@ -197,7 +199,8 @@ def _whose(run: RunDocument, flip: Flip | None) -> tuple[Owner, str]:
     elif run.defect is Defect.YES:
         owner, words = Owner.DEFECT, f"A defect. {cause}"
     elif flip is not None and flip.kind is ChangeKind.FIXED:
-        owner, words = Owner.NOBODY, "Nobody's: it no longer happens."
+        still = "it was not seen any more" if _may_be_chance(flip) else "it no longer happens"
+        owner, words = Owner.NOBODY, f"Nobody's: {still}."
     elif not run.seen:
         owner, words = _unseen(run, cause)
     elif removal is not None and removal.category:
