@@ -225,3 +225,18 @@ def test_another_page_cannot_press_these(web: Web, path: str) -> None:
     )
     assert answer.status_code == 403
     assert len(web.stage.run(run_id).jobs) == 2
+
+
+def test_settings_of_targets_are_explained_where_they_stand(web: Web) -> None:
+    web.stage.node("n")
+    run_id = two_cells(web)
+    for attempt in web.stage.dispatch():
+        web.stage.say(result(attempt, node="n"))
+    report = web.stage.run(run_id).report.id
+    for path in (f"/runs/{run_id}", f"/reports/{report}"):
+        text = " ".join(Page(web.client.get(path).text).text.split())
+        assert "Settings of targets. threads: the number of threads that compute." in text, path
+    with web.stage.session() as session:
+        plain = Submission(script=SCRIPT, claim=CLAIM, repeats=1, targets=(parse_target("cpu"),))
+        other = submit(session, plain, settings=web.stage.settings).document.id
+    assert "Settings of targets" not in web.client.get(f"/runs/{other}").text

@@ -7,12 +7,14 @@ from recorded_runs import recording
 
 from app.judging.judgement import CheckResult, Scope, Verdict
 from app.runs.run_object.document import RunDocument
+from app.web.text import labels
 from app.web.views.environments import distinguishing_fields, environment_views
 from app.web.views.markdown_copy import run_markdown
 from app.web.views.reports import claim_rows
 from app.web.views.runs import card_groups
 from app.web.views.wording import as_reported, scope_words, what_is_missing
 from worker.contract import CardState, Gpu
+from worker.contract.names import SETTINGS
 
 
 def recorded(name: str, **changed: object) -> RunDocument:
@@ -111,3 +113,12 @@ def test_two_checks_of_the_same_words_keep_their_own_results() -> None:
     twice = run.model_copy(update={"report": run.report.model_copy(update={"claim": claim}), "jobs": [job]})
     assert [row.result for row in claim_rows(twice)] == [CheckResult.MET, CheckResult.OTHER]
     assert [row.others for row in claim_rows(twice)] == [0, 0]
+
+
+def test_every_setting_has_words() -> None:
+    assert [*labels.SETTINGS] == [*SETTINGS]
+    words = labels.settings_among(
+        ["cpu", "cuda*2@torch-2.13:deterministic,threads=1", "cpu:trace=on", "cpu:x=1"]
+    )
+    assert [name for name, _ in words] == ["deterministic", "threads", "trace"]
+    assert labels.settings_among(["cpu@torch-2.13"]) == []

@@ -5,7 +5,7 @@ The sign is there so that colour is never the only difference.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -182,6 +182,18 @@ OWNERS: dict[Owner, str] = {
     Owner.DOCUMENTED: "as documented, no defect",
     Owner.NOBODY: "it no longer happens",
 }
+# No reporter knows the names of settings.
+SETTINGS: dict[str, str] = {
+    "deterministic": "torch uses only algorithms that give the same each time",
+    "fill": "what new memory holds before the script writes to it",
+    "threads": "the number of threads that compute",
+    "cpu-isa": "the instructions of the CPU that are used",
+    "tf32": "whether products of matrices on the GPU may keep fewer digits",
+    "seed": "the number from which random numbers start",
+    "fix": "what is held still because it varies between attempts",
+    "trace": "each operation is recorded, and compared with float64",
+    "compile": "how far torch.compile goes",
+}
 UNKNOWN = Look("—", "", "·", "cant")
 _LOOKS: Mapping[type, Mapping[Any, Look]] = {
     Verdict: VERDICTS,
@@ -202,3 +214,9 @@ def look(word: StrEnum | str | None) -> Look:
 def owner_words(owner: Owner | None) -> str:
     """The words for what settles a regression; empty for an owner that leaves something to do."""
     return "" if owner is None else OWNERS.get(owner, "")
+
+
+def settings_among(labels: Iterable[str]) -> list[tuple[str, str]]:
+    """The settings that labels of targets name, each with its words, in the order of `SETTINGS`."""
+    named = {setting.partition("=")[0] for label in labels for setting in label.partition(":")[2].split(",")}
+    return [(name, words) for name, words in SETTINGS.items() if name in named]

@@ -106,6 +106,12 @@ class Grid:
     newer: int = 0
 
     @property
+    def labels(self) -> list[str]:
+        """The targets of the rows that the page shows, folded ones too."""
+        folded = [row.label for fold in self.folds for row in fold.rows]
+        return [*(row.label for row in self.rows), *folded]
+
+    @property
     def dense(self) -> bool:
         """True if a cell shows only its verdict, how often, and the observation. The rest is on its page."""
         return sum(len(row.cells) for row in self.rows) > DENSE_FROM
