@@ -64,7 +64,7 @@ PAGES = {
     "changes, as a feed": "/changes.atom",
     "changes, as Markdown": "/changes.md",
     "reports": "/reports",
-    "reports, far down": "/reports?cursor={report}",
+    "reports, far down": "/reports?cursor={far_down}",
     "report": "/reports/{report}",
     "report with 40 runs": "/reports/{busiest}",
     "report with 400 cells": "/reports/{widest}",
@@ -86,7 +86,7 @@ PAGES = {
     "GET acts": "/api/v1/acts",
     "GET changes": "/api/v1/changes",
     "GET reports": "/api/v1/reports",
-    "GET reports, far down": "/api/v1/reports?cursor={report}",
+    "GET reports, far down": "/api/v1/reports?cursor={far_down}",
     "GET reports by address": "/api/v1/reports?source_url={url}",
     "GET report": "/api/v1/reports/{report}",
     "GET matrix": "/api/v1/reports/{report}/matrix",
@@ -144,6 +144,9 @@ IDS = {
     "report": (
         "SELECT report_id FROM run WHERE (SELECT count(*) FROM job WHERE run_id = run.id) = 4"
         " ORDER BY md5(report_id) LIMIT 500"
+    ),
+    "far_down": (
+        "SELECT id FROM (SELECT id FROM report ORDER BY id OFFSET 60) AS newer ORDER BY md5(id) LIMIT 500"
     ),
     "busiest": "SELECT id FROM report ORDER BY id LIMIT 1",
     "widest": "SELECT id FROM report ORDER BY id OFFSET 1 LIMIT 1",
