@@ -106,3 +106,22 @@ def test_prompts_in_a_docstring_are_no_session() -> None:
 def test_words_above_a_session_are_no_code() -> None:
     session = "The sum of it:\n>>> import numpy as np\n>>> np.sum([4])\n4"
     assert script_of(f"```\n{session}\n```") == f"import numpy as np\n{displayed('np.sum([4])')}\n"
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("Correct in python 2.7.4:", "But wrong on python 3.3.1:"),
+        ("With python 2.7 the answer is right:", "On python 3.3 it is not:"),
+    ],
+)
+def test_two_whole_sessions_in_one_fence_are_told_apart_by_the_words_above(right: str, wrong: str) -> None:
+    greeting = '[GCC 4.7.3] on linux2\nType "help", "copyright", "credits" or "license" for more information.'
+    first = f"Python 2.7.4 (default, Sep 26 2013)\n{greeting}\n>>> sum([1, 2])\n3"
+    second = f"Python 3.3.1 (default, Sep 25 2013)\n{greeting}\n>>> sum([1, 2])\n4"
+    session = f"```\nTried on Ubuntu.\n\n{right}\n\n{first}\n\n{wrong}\n\n{second}\n```"
+    reading = read(f"# The sum is right in 2.7 and wrong in 3.3\n\n{session}\n", form="report")
+    assert {check.role.value: check.lines for check in reading.claim.checks} == {
+        "bug": ("4",),
+        "expected": ("3",),
+    }

@@ -8,7 +8,7 @@ import pytest
 
 from app.intake.claim.claims import Role
 from app.intake.read import read
-from app.intake.snippets.public_names import import_of
+from app.intake.snippets.public_names import import_of, import_of_module
 from app.limits import NO_READ_LIMITS
 
 
@@ -148,3 +148,44 @@ def test_a_program_in_a_quotation_ends_at_its_traceback() -> None:
     assert reading.scripts[0].script == program
     check = reading.claim.checks[0]
     assert (check.exception_type, check.message) == ("ValueError", "math domain error")
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes", "packages", "statement"),
+    [
+        ("metrics", ["roc_auc_score"], [], "from sklearn import metrics"),
+        ("metrics", ["roc_auc_score", "f1_score"], [], "from sklearn import metrics"),
+        ("linear_model", ["Lasso"], [], "from sklearn import linear_model"),
+        ("stats", ["norm"], ["scipy"], "from scipy import stats"),
+        # One attribute is of another module, and several packages have the module.
+        ("metrics", ["roc_auc_score", "Lasso"], [], None),
+        ("linalg", ["norm"], [], None),
+        ("metrics", [], [], None),
+        ("nothing", ["norm"], [], None),
+    ],
+)
+def test_a_module_is_known_by_its_attributes(
+    name: str, attributes: list[str], packages: list[str], statement: str | None
+) -> None:
+    assert import_of_module(name, attributes, packages) == statement
+
+
+def test_code_without_fence_and_import_is_read() -> None:
+    reading = read(
+        "# metrics.roc_auc_score is wrong\n\ny=[1, 0, 0]\np=[1e-9, 0, 0]\n"
+        "metrics.roc_auc_score(y, p) # 0.5, wrong\n",
+        form="report",
+        limits=NO_READ_LIMITS,
+    )
+    assert [repair.detail for repair in reading.scripts[0].repairs][-1:] == [
+        "Added: from sklearn import metrics"
+    ]
+    assert [check.lines for check in reading.claim.having(Role.BUG)] == [("0.5",)]
+
+
+def test_a_name_of_a_package_that_only_has_its_version_in_the_report() -> None:
+    body = "```python\nprint(Tree('a', []).pretty())\n```\n\nIt prints `17.25`.\n\n"
+    with_version = read(f"# A parse is wrong\n\n{body}lark 1.1.9\n", form="report", limits=NO_READ_LIMITS)
+    without = read(f"# A parse is wrong\n\n{body}", form="report", limits=NO_READ_LIMITS)
+    assert with_version.scripts[0].script.startswith("from lark import Tree; ")
+    assert [ask.code for ask in without.ask] == ["undefined_name"]

@@ -39,6 +39,7 @@ _MOST_SENTENCES = 200
 _MOST_WHOLE = 400
 _RAISE = re.compile(rf"raise (?P<type>{TYPE})\((?P<quote>['\"])(?P<message>[^\n]{{4,400}})(?P=quote)\)")
 _TRACEBACK = "Traceback (most recent call last)"
+_HEADER = re.compile(rf"\s*(?P<type>[A-Za-z_][\w.]{{0,80}}) {{2,}}{re.escape(_TRACEBACK)}")
 _SIDE_NAME = re.compile(
     r"(?:,?\s{0,20}device=)?'?(?<![a-z])(?:cpu|gpu|cuda|eager|compiled|inductor)(?![a-z])(?::\d+')?",
     re.IGNORECASE,
@@ -177,6 +178,20 @@ def _traceback(lines: Sequence[str]) -> list[Check]:
             ]
             return [check, output_check(before, role=Role.DETAIL)] if before else [check]
     return []
+
+
+def type_above_traceback(text: str) -> list[Check]:
+    """The error of a traceback whose end is missing: IPython names its type above it."""
+    header = next(filter(None, map(_HEADER.match, lines_in(text))), None)
+    if header is None:
+        return []
+    name = header["type"].rsplit(".", 1)[-1]
+    return [Check(text=cut(header[0]), kind=CheckKind.EXCEPTION, exception_type=name, message="")]
+
+
+def lacks_its_end(text: str) -> bool:
+    """Whether a text is a traceback whose last lines, with the error, are missing."""
+    return _TRACEBACK in text and not exception_claim(text)
 
 
 def sides_checks(lines: Sequence[str]) -> list[Check]:

@@ -15,8 +15,8 @@ from app.intake.words.vocabulary import DTYPE, INSTEAD, MODALS, SEE, SHOW, any_o
 
 _CLAIM = re.compile(r"#+\s*claim\s*:\s*(.*)", re.IGNORECASE)
 _VALUE = re.compile(
-    r"(?:(?P<told>prints?|outputs?|returns?|gives?|output|result|got|=+>|-+>|>>>?"
-    r"|→)\s*+:?\s*+)?(?P<value>(?P<open>(?:tensor|array|torch\.Size)\(|[\[({])"
+    r"(?:(?P<told>prints?|outputs?|returns?|gives?|evaluates? to|yields?|shows?|displays?|is|output|result"
+    r"|got|=+>|-+>|>>>?|→)\s*+:?\s*+)?(?P<value>(?P<open>(?:tensor|array|torch\.Size)\(|[\[({])"
     r"|[-+]?(?:\d[\d_.]*(?:e[-+]?\d+)?|nan|inf)j?|True|False|None|[A-Z]\w*(?:Error|Exception)(?::.*)?"
     rf"|{DTYPE})",
     re.IGNORECASE,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from app.intake.code.syntax import dotted_name
+from app.intake.code.syntax import dotted_name, tree_of
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _MOST_STATEMENTS = 5_000
+# A class of these bases is made without code of theirs.
+_PLAIN_BASES = {("object",), ("Module",), ("Function",), ("Dataset",), ("Exception",), ("TestCase",)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +180,19 @@ def _runs_at_definition(statement: ast.stmt) -> bool:
             ("overload",),
         }
         for part in statement.decorator_list
+    )
+
+
+def makes_classes(script: str) -> bool:
+    """Whether a script defines a class whose bases or decorators run code of their own when it is made."""
+    tree = tree_of(script)
+    return tree is not None and any(
+        isinstance(statement, ast.ClassDef)
+        and (
+            statement.decorator_list
+            or any(dotted_name(base)[-1:] not in _PLAIN_BASES for base in statement.bases)
+        )
+        for statement in tree.body[:_MOST_STATEMENTS]
     )
 
 

@@ -8,6 +8,7 @@ from functools import partial
 
 from app.intake.claim.claim_text import (
     MOST_LINES_OF_OUTPUT,
+    lacks_its_end,
     output_check,
     read_claim,
     sides_checks,
@@ -39,9 +40,7 @@ from app.intake.exhibits.shown_outputs import (
     is_expectation,
     lines_of,
     only_times,
-    outputs_of_main,
     reads_as_output,
-    right_outputs,
     shown_outputs,
     tells_what_happens,
     without_words_above,
@@ -53,6 +52,7 @@ from app.intake.remarks.exit_statuses import exit_status_checks
 from app.intake.remarks.expressions import prints_formulas, with_quoted_formulas
 from app.intake.remarks.lacking_errors import lacking_error
 from app.intake.remarks.output_remarks import read_remarks
+from app.intake.remarks.outputs_of_code import outputs_of_main, right_outputs
 from app.intake.remarks.right_messages import message_of_output
 from app.intake.remarks.value_tables import tabled_values
 from app.intake.remarks.values_of_devices import values_of_devices
@@ -355,7 +355,7 @@ def _checks_of_sides(outputs: Sequence[Part], *, several: bool) -> list[Check]:
 def _comment_checks(main: str) -> list[Check]:
     pairs = commented_pairs(main)
     wrong, right = pairs if pairs[0] else commented_outputs(main)
-    if not wrong:
+    if not wrong or lacks_its_end("\n".join(wrong)):
         return []
     bug = output_check(wrong)
     is_other = not set(right) <= set(wrong) or (len(right) == len(wrong) and sorted(right) != sorted(wrong))

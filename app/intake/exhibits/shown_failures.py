@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from app.intake.claim.claim_text import crash_check, exception_claim
+from app.intake.claim.claim_text import crash_check, exception_claim, type_above_traceback
 from app.intake.claim.claims import Check, Role
 from app.intake.claim.known_messages import failed_comparison
 from app.intake.claim.named_errors import own_message
@@ -36,7 +36,8 @@ def failure_checks(outputs: Sequence[Part], prose: Sequence[Part], main: str) ->
                     check.model_copy(update={"message": own_message(check.message or "")}) for check in checks
                 ]
             )
-    return []
+    cut_off = (type_above_traceback(part.text) for part in outputs if not (part.expected or part.elsewhere))
+    return next(filter(None, cut_off), [])
 
 
 def failure_of(part: Part) -> list[Check]:

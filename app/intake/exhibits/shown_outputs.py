@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from app.intake.claim.claim_text import exception_claim, sides_checks
+from app.intake.claim.claim_text import lacks_its_end, sides_checks
 from app.intake.claim.slowness import is_of_magic, labelled_times
 from app.intake.claim.stated_place import version_named
 from app.intake.code.names import bound_names
@@ -18,7 +18,7 @@ from app.intake.memory import remembers
 from app.intake.remarks.output_remarks import without_remark
 from app.intake.snippets.output_marks import without_common_sign
 from app.intake.snippets.parts import Part, PartKind, is_expectation_heading
-from app.intake.snippets.roles import as_source, says_it_works, words_about
+from app.intake.snippets.roles import says_it_works, words_about
 from app.intake.words.keyed_pattern import keyed_pattern
 from app.intake.words.praise import WRONGLY, says_it_fails, speaks_of_another_place
 from app.intake.words.vocabulary import (
@@ -97,11 +97,6 @@ _OF_TRACKER = re.compile(r"\s*(?:GitHub|bugs\.python\.org) fields:\s*", re.IGNOR
 _IS_WRONG = re.compile(
     r"\b(?:(?:i|we) (?:get|got|see|have)\b|(?:is|are|was) (?:wrong|incorrect|not (?:right|correct|expected))"
     r"|(?:but|now|yet|however),? (?:it|this|the \w{1,20}|i) )[^.\n]{0,60}\W*$",
-    re.IGNORECASE,
-)
-_CALLED_WRONG = re.compile(
-    r"\b(?:wrong\w*|incorrect\w*|false|bugs?|buggy|unexpected\w*|broken|fails?|also|too|same|still|even|neither"
-    r"|strange|weird|odd|actual(?:ly)?|instead)\b|n['’]t\b|\bnot\b",
     re.IGNORECASE,
 )
 _SEEN = re.compile(
@@ -200,6 +195,8 @@ def reads_as_output(part: Part, main: str) -> bool:
     Below a caption, words count too, unless they form a sentence that the script does not hold.
     """
     lines = lines_of(part)
+    if lacks_its_end(part.text):
+        return False
     # Between prompts stands nothing but output.
     if part.transcript or any(map(is_printed_line, map(without_remark, lines))):
         return bool(lines)
@@ -304,52 +301,6 @@ def _output_below_caption(part: Part, lines: Sequence[str]) -> Part | None:
                 PartKind.OUTPUT, "\n".join(output), part.heading, "Expected:" if expected else "Output:"
             )
     return None
-
-
-def outputs_of_main(parts: Sequence[Part], outputs: Sequence[Part], main: str) -> Sequence[Part]:
-    """The outputs without those that stand below another piece of code, if some stand below the main one.
-
-    Failures stay: a report may show one of them for all its pieces of code.
-    """
-    below = _below_main(parts, main)
-    others = [
-        part
-        for part in outputs
-        if below.get(part.text) is False and not part.expected and not exception_claim(part.text)
-    ]
-    if not others or not any(below.get(part.text) for part in outputs):
-        return outputs
-    return [part for part in outputs if part not in others]
-
-
-def right_outputs(parts: Sequence[Part], outputs: Sequence[Part], main: str) -> list[Part]:
-    """The outputs that are called right, and those of other code that nobody calls wrong."""
-    below = _below_main(parts, main)
-    return [
-        part
-        for part in outputs
-        if part.expected
-        or (
-            (part.elsewhere or below.get(part.text) is False)
-            and not _CALLED_WRONG.search(part.introduction[-_MOST_CAPTION:])
-            and not exception_claim(part.text)
-        )
-    ]
-
-
-def _below_main(parts: Sequence[Part], main: str) -> dict[str, bool | None]:
-    """Whether each output stands below the main script, by its text. None: it stands above all code."""
-    lines = {line.strip() for line in main.split("\n")}
-    below: dict[str, bool | None] = {}
-    is_main: bool | None = None
-    for part in parts:
-        if part.kind is PartKind.CODE:
-            own = [line.strip() for line in as_source(part.text).split("\n")]
-            is_main = all(line in lines for line in own if line)
-        elif part.kind in {PartKind.OUTPUT, PartKind.PROSE}:
-            text = part.text if part.kind is PartKind.OUTPUT else part.text.strip()
-            below[text] = is_main or below.get(text, is_main)
-    return below
 
 
 def lines_of(part: Part) -> list[str]:

@@ -48,11 +48,19 @@ _CALLED_RIGHT = re.compile(
     r"|would (?:have )?(?:liked?|hoped?|thought|guessed)|hoped?)\b",
     FLAGS,
 )
+_TOOLS = (
+    r"(?P<tool>R|MATLAB|Matlab|Octave|Mathematica|Maple|Maxima|Wolfram ?\w{0,6}|Excel|Julia|Stata|SAS"
+    r"|SPSS|Sage\w*|numpy|scipy|pandas|sympy|torch|pytorch|tensorflow|jax|sklearn|scikit-learn|statsmodels"
+    r"|mpmath|networkx|C|C\+\+|Fortran|bc|gcc|clang|node|perl|ruby|GIMP|ImageMagick)"
+)
+# `Mathematica gives 3`, and `3 comes from Mathematica`, `3 according to R`.
 _OTHER_TOOL = re.compile(
-    r"(?<![\w.])(?P<tool>R|MATLAB|Octave|Mathematica|Maple|Maxima|Wolfram ?\w{0,6}|Excel|Julia|Stata|SAS"
-    r"|SPSS|Sage\w*|numpy|scipy|pandas|sympy|torch|pytorch|tensorflow|jax|sklearn|scikit-learn|statsmodels|mpmath|networkx"
-    r"|C|C\+\+|Fortran|bc|gcc|clang|node|perl|ruby|GIMP|ImageMagick)(?:['’]s)?(?: \w{1,12})? "
+    rf"(?<![\w.]){_TOOLS}(?:['’]s)?(?: \w{{1,12}})? "
     r"(?:says?|gives?|gets?|returns?|finds?|shows?|reports?|prints?|computes?|yields?|answers?)\b"
+)
+_BY_OTHER_TOOL = re.compile(
+    r"\b(?:comes? (?:from|out of)|(?:computed|obtained|given|found|printed|returned) (?:by|in|with|from)"
+    rf"|according to|is what|as (?:per|in|by)) {_TOOLS}(?![\w.+])"
 )
 _CALLED_WRONG = re.compile(
     r"\b(?:wrong\w*|incorrect\w*|false result|bug|actual(?:ly)?|rubbish|garbage|strange|weird|odd"
@@ -63,6 +71,15 @@ _CALLED_WRONG = re.compile(
 _VALUE = re.compile(rf"`[^`\n]{{1,200}}`|{LITERAL}", FLAGS)
 _COMMENT = re.compile(r"#\s?(?P<text>[^\n]{3,300})")
 _IMPORT = re.compile(r"^[ \t]{0,40}(?:import|from)[ \t]{1,8}(\w{1,60})", re.MULTILINE)
+_ROOT = re.compile(r"(?<![\w.])([A-Za-z_]\w{0,30})\.(?=[A-Za-z_])")
+_ALIASES = {
+    "np": "numpy",
+    "pd": "pandas",
+    "nx": "networkx",
+    "tf": "tensorflow",
+    "jnp": "jax",
+    "sm": "statsmodels",
+}
 # `[1] 0.9567` is how R numbers its values.
 _INDEX_OF_R = re.compile(r"^\s*\[\d+\]\s+")
 
@@ -115,7 +132,7 @@ def _right_in(clause: str, packages: frozenset[str]) -> Iterator[str]:
     elif _CALLED_WRONG.search(clause):
         return
     elif right is None:
-        tool = _OTHER_TOOL.search(clause)
+        tool = _OTHER_TOOL.search(clause) or _BY_OTHER_TOOL.search(clause)
         if tool is None or tool["tool"].lower() in packages:
             return
     for match in _VALUE.finditer(clause):
@@ -125,6 +142,7 @@ def _right_in(clause: str, packages: frozenset[str]) -> Iterator[str]:
 
 
 def _packages_of(main: str) -> frozenset[str]:
-    """The packages that the script imports, in lower case, with torch's other name."""
-    names = {name.lower() for name in _IMPORT.findall(main)}
+    """The packages that the script imports or names, in lower case, with torch's other name."""
+    names = {name.lower() for name in (*_IMPORT.findall(main), *_ROOT.findall(main))}
+    names |= {package for alias, package in _ALIASES.items() if alias in names}
     return frozenset(names | ({"pytorch"} if "torch" in names else set()))

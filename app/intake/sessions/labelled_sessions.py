@@ -10,7 +10,10 @@ _LABEL = re.compile(
     r"(?P<colon>:)?$"
 )
 _VERSION = re.compile(r"\d")
+# The lines with which an interpreter greets, and its question for help.
+_GREETING = re.compile(r"Python \d[\w.+]{0,20} (?:\(|\|)|\[(?:GCC|Clang|MSC)\b|Type \"help\"|IPython \d")
 _LEAST = 2
+_MOST_GREETING = 8
 _MOST_LINES = 5_000
 
 
@@ -21,8 +24,7 @@ def labelled_sessions(text: str) -> list[tuple[str, str]]:
     """
     lines = text.split("\n")[:_MOST_LINES]
     starts = [at for at, line in enumerate(lines) if _is_label(line, lines, at)]
-    first = next((at for at, line in enumerate(lines) if line.strip()), 0)
-    if len(starts) < _LEAST or starts[0] != first:
+    if len(starts) < _LEAST or any(map(_PROMPT.match, lines[: starts[0]])):
         return []
     ends = [*starts[1:], len(lines)]
     return [
@@ -35,5 +37,8 @@ def _is_label(line: str, lines: list[str], at: int) -> bool:
     match = None if _PROMPT.match(line) else _LABEL.match(line.rstrip())
     if match is None or not (match["colon"] or _VERSION.search(match["label"])):
         return False
-    below = next((other for other in lines[at + 1 : at + 4] if other.strip()), "")
+    if _GREETING.match(line):
+        return False
+    nearby = lines[at + 1 : at + 1 + _MOST_GREETING]
+    below = next((other for other in nearby if other.strip() and not _GREETING.match(other)), "")
     return _PROMPT.match(below) is not None

@@ -15,11 +15,24 @@ from app.intake.words.distributions import DISTRIBUTIONS
 
 _STANDARD = "python"
 _FILE = Path(__file__).with_name("public_names.txt")
-# Their names are those of better known packages, too: `DataFrame`.
-_NAMED_BY_REPORTS = frozenset(
+# A name of two words that only these have needs no other hint. A report must name the other packages: their
+# names are those of better known packages, too (`DataFrame`).
+_WELL_KNOWN = frozenset(
     (
-        *("mpmath", "polars", "pyarrow", "shapely", "cattrs", "pendulum", "more-itertools", "rich", "click"),
-        *("pint", "uncertainties", "lmfit"),
+        *(
+            "torch",
+            "numpy",
+            "pandas",
+            "scipy",
+            "scikit-learn",
+            "sympy",
+            "networkx",
+            "pillow",
+            "jax",
+            "einops",
+        ),
+        *("pydantic", "attrs", "xarray", "matplotlib", "numba", "statsmodels", "python-dateutil", "babel"),
+        *("beautifulsoup4", "lxml"),
     )
 )
 _TWO_WORDS = re.compile(r"[A-Z]+[a-z0-9]+[A-Z]\w*$|[a-z0-9]+_\w+$")
@@ -36,9 +49,25 @@ def import_of(name: str, packages: Collection[str]) -> str | None:
     own = [module for module in places if _package_of(module) in packages]
     modules = own or [module for module in places if _package_of(module) == _STANDARD]
     if not modules and _TWO_WORDS.match(name):
-        modules = [module for module in places if _package_of(module) not in _NAMED_BY_REPORTS]
+        modules = [module for module in places if _package_of(module) in _WELL_KNOWN]
     roots = {_package_of(module) for module in modules}
     return f"from {modules[0]} import {name}" if len(roots) == 1 else None
+
+
+def import_of_module(name: str, attributes: Collection[str], packages: Collection[str]) -> str | None:
+    """The import of a module that lacks one: `metrics`, of which `roc_auc_score` is used, is of sklearn.
+
+    None unless all `attributes` are public names of a module that only one package has, or of one of
+    `packages`.
+    """
+    places = [
+        {module for module in _modules_by_name().get(attribute, ()) if module.endswith(f".{name}")}
+        for attribute in attributes
+    ]
+    modules = set.intersection(*places) if places else set()
+    own = {module for module in modules if _package_of(module) in packages}
+    (module, *others) = sorted(own or modules) or [""]
+    return None if others or not module else f"from {module.rpartition('.')[0]} import {name}"
 
 
 def _package_of(module: str) -> str:

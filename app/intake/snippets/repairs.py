@@ -9,16 +9,17 @@ import ast
 import re
 import sys
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
+from itertools import islice
 
 from app.intake.claim.subject import package_named
 from app.intake.code.names import bound_names, has_star_import, unbound_names, used_names
 from app.intake.code.syntax import nodes_of, parses
 from app.intake.reading import Repair
-from app.intake.snippets.public_names import import_of
+from app.intake.snippets.public_names import import_of, import_of_module
 from app.intake.snippets.shell_names import shell_imports
-from app.intake.words.distributions import KNOWN_MODULES
+from app.intake.words.distributions import DISTRIBUTIONS, KNOWN_MODULES
 
 _MOST_NAMES = 40
 _ALIKE = 0.85
@@ -214,7 +215,8 @@ def missing_imports(
     own = [name for name in unbound_names(tree) if name in named and name in only_modules]
     own = [name for name in own if name not in missing]
     statements += [USUAL_IMPORTS.get(name, submodules.get(name, f"import {name}")) for name in own]
-    statements += _imports_of_public_names(tree, bound_by_script | {*missing, *own}, known | {*packages})
+    about = (known | {*packages}, {DISTRIBUTIONS.get(name, name) for name in modules})
+    statements += _imports_of_public_names(tree, bound_by_script | {*missing, *own}, about)
     if not statements:
         return text, ()
     return with_line(text, tree, "; ".join(statements)), tuple(
@@ -258,9 +260,12 @@ def _is_known_or_used(module: str, used: Collection[str]) -> bool:
 
 
 def _imports_of_public_names(
-    tree: ast.Module, bound: Collection[str], packages: Collection[str]
+    tree: ast.Module, bound: Collection[str], packages: Sequence[Collection[str]]
 ) -> list[str]:
-    """The imports of undefined names that a package offers: classes, and functions that are called."""
+    """The imports of undefined names that a package offers: classes, and functions that are called.
+
+    `packages`: those of the script and of the report's title, and then those that only have a version in it.
+    """
     called = {
         node.func.id
         for node in nodes_of(tree)
@@ -279,9 +284,25 @@ def _imports_of_public_names(
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
     }
     names = [name for name in unbound_names(tree) if name not in bound]
+    of_modules = _imports_of_modules(tree, names, packages[0])
+    names = [name for name in names if name not in of_modules]
     as_code = called | decorators | modules | _names_in_annotations(tree)
     used = [name for name in names if name[:1].isupper() or name in as_code]
-    return [statement for name in used[:_MOST_NAMES] if (statement := import_of(name, packages))]
+    public = (next(filter(None, (import_of(name, each) for each in packages)), None) for name in used)
+    return [*of_modules.values(), *islice(filter(None, public), _MOST_NAMES)]
+
+
+def _imports_of_modules(
+    tree: ast.Module, names: Collection[str], packages: Collection[str]
+) -> dict[str, str]:
+    """The imports of undefined names of which only attributes are used, by these names."""
+    attributes: dict[str, set[str]] = {}
+    for node in nodes_of(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            attributes.setdefault(node.value.id, set()).add(node.attr)
+    modules = [name for name in names if name in _only_modules(tree)]
+    found = {name: import_of_module(name, attributes[name], packages) for name in modules[:_MOST_NAMES]}
+    return {name: statement for name, statement in found.items() if statement}
 
 
 def _names_in_annotations(tree: ast.Module) -> set[str]:

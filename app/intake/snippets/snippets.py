@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from app.intake.claim.claims import Claim
+from app.intake.claim.claims import CheckKind, Claim, Role
+from app.intake.code.definitions_only import makes_classes
 from app.intake.needs.asks import ask, asks_of
 from app.intake.reading import Ask, Repair, Script, ScriptRole
 from app.intake.snippets.parts import Part, PartKind
@@ -115,6 +116,11 @@ def asks_about(scripts: Sequence[Script], claim: Claim, text: str) -> tuple[Ask,
     """Questions about what the main script lacks."""
     main = scripts[0]
     asks = asks_of(scripts)
+    if any(check.kind is CheckKind.EXCEPTION for check in claim.having(Role.BUG)) and makes_classes(
+        main.script
+    ):
+        # To make a class of such bases may be what fails.
+        asks = tuple(each for each in asks if each.code != "nothing_calls_it")
     if missing_names(main.script) and repair_rules_for(claim).imports:
         asks = (*asks, ask("undefined_name"))
     if (

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from app.intake.code.names import bound_names, undefined_names
 from app.intake.code.syntax import nodes_of, tree_of
+from app.intake.snippets.public_names import import_of_module
 from app.intake.words.distributions import KNOWN_MODULES
 
 _BEGINS = re.compile(
@@ -122,13 +123,17 @@ def _is_program(lines: Sequence[str]) -> bool:
     if tree is None or len(tree.body) < _LEAST:
         return False
     nodes = nodes_of(tree)
+    attributes: dict[str, set[str]] = {}
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            attributes.setdefault(node.value.id, set()).add(node.attr)
     modules = {
-        node.value.id
-        for node in nodes
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+        name
+        for name, used in attributes.items()
+        if name in _ALIASES | KNOWN_MODULES or import_of_module(name, used, ())
     }
     return (
         any(isinstance(node, ast.Assign) for node in nodes)
         and any(isinstance(node, ast.Call) for node in nodes)
-        and set(undefined_names(tree)) <= modules & (_ALIASES | KNOWN_MODULES)
+        and set(undefined_names(tree)) <= modules
     )

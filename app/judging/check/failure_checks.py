@@ -15,6 +15,7 @@ from app.judging.output.failure_signature import (
     matches_exception,
     printed_failure,
     prints_exception,
+    refuses_what_was_allowed,
     warnings_in,
 )
 from worker.contract import Outcome, Result
@@ -41,6 +42,9 @@ def judge_exception(check: Check, result: Result) -> CheckResult:
     failures = failures_of(result)
     if (check.exception_type or "").endswith("Warning"):
         failures = [*failures, *warnings_in(result.observation.stderr)]
+    if not check.message:
+        # A type alone is also that of an error about a removed part or option, which is another failure.
+        failures = [each for each in failures if not refuses_what_was_allowed(each.message)]
     matches = any(matches_exception(check.exception_type, check.message, failure) for failure in failures)
     return _failure_result(
         matches or prints_exception(check.exception_type, check.message, result.observation.stdout), result

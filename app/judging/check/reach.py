@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from app.intake.reading import NeedKind, Script
 from app.intake.words.distributions import DISTRIBUTIONS, WELL_KNOWN
+from app.judging.output.failure_signature import says_it_is_removed
 from app.targets.target import Target
 from worker.contract import Device, Outcome, Reason, Result, WhoCanAct
 from worker.contract.target_settings import NOT_IN_FORCE
@@ -146,7 +147,8 @@ _LACK_MESSAGES: tuple[tuple[re.Pattern[str], Reason], ...] = tuple(
         (
             (
                 r"Temporary failure in name resolution|Name or service not known"
-                r"|Network is unreachable|Max retries exceeded"
+                r"|Network is unreachable|Max retries exceeded|[Cc]ould not resolve host"
+                r"|(?:HTTP|http) client error|error sending request for url|\bdns error\b"
             ),
             NO_NETWORK,
         ),
@@ -169,12 +171,6 @@ _NO_ATTRIBUTE = re.compile(
     r"'(?:\w{1,60}\.){0,6}(?P<owner>(?!NoneType)[A-Z]\w{0,80})' object has no attribute '(?P<name>\w{1,80})'"
 )
 _NAME_ERRORS = {"AttributeError", "ImportError", "ModuleNotFoundError", "TypeError"}
-# Removed functions such as `torch.symeig` still exist, but they only raise this message.
-_REMOVED = re.compile(
-    r"\b(?:is now|has been|have been|was) removed\b"
-    r"|\bis no longer (?:available|supported) in (?:torch|numpy|version)",
-    re.IGNORECASE,
-)
 _BY_TYPE: dict[str, Reason] = {
     "ImportError": MISSING_PACKAGE,
     "ModuleNotFoundError": MISSING_PACKAGE,
@@ -302,7 +298,7 @@ def _naming_the_package(message: str) -> Reason:
 
 
 def _lack_by_message(name: str, message: str, reason: Reason | None) -> Reason | None:
-    if (name in _NAME_ERRORS and _STALE.search(message)) or _REMOVED.search(message):
+    if (name in _NAME_ERRORS and _STALE.search(message)) or says_it_is_removed(message):
         return STALE
     if _MEMORY.search(message):
         return MEMORY_LIMIT

@@ -22,6 +22,14 @@ _ERROR = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b|^Traceback \(most recent")
 _WARNING = re.compile(r":\d+: (?P<type>(?:\w+\.){0,8}\w*Warning): (?P<message>.+)")
 _TYPE = re.compile(r"(?:[A-Za-z_][A-Za-z0-9_]*\.)*[A-Z][A-Za-z0-9_]*")
 
+# Removed functions such as `torch.symeig` still exist, but they only raise this message.
+_REMOVED = re.compile(
+    r"\b(?:is now|has been|have been|was) removed\b"
+    r"|\bis no longer (?:available|supported) in (?:torch|numpy|version)",
+    re.IGNORECASE,
+)
+_NOT_ANY_MORE = re.compile(r"\bis no longer (?:available|supported)\b", re.IGNORECASE)
+
 # A message with this many characters does not match by chance.
 _TELLING = 16
 _LONGEST = 20_000
@@ -202,3 +210,13 @@ def _names_signal(name: str, output: str, stderr: str) -> bool:
     number = int(signals.Signals[name]) if name in signals.Signals.__members__ else 0
     code = rf"\b(?:exit|return)[ _-]?code\b[^\d\n-]{{0,5}}(?:-{number}|<Signals\.{name}\b)(?!\d)"
     return bool(number) and re.search(code, output, re.IGNORECASE) is not None
+
+
+def says_it_is_removed(message: str) -> bool:
+    """Whether an error only says that this version does not have a part of the library any more."""
+    return _REMOVED.search(message[:_LONGEST]) is not None
+
+
+def refuses_what_was_allowed(message: str) -> bool:
+    """Whether an error says that something was allowed in an older version."""
+    return says_it_is_removed(message) or _NOT_ANY_MORE.search(message[:_LONGEST]) is not None
