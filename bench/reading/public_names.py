@@ -1,6 +1,6 @@
 """Lists the public names of well-known modules, for the repair that adds missing imports.
 
-    python bench/reading/public_names.py > app/intake/snippets/public_names.txt
+    python bench/reading/public_names.py > app/intake/words/public_names.txt
 
 Run it where the packages are installed. A package that is missing is left out, with a message. The modules
 stand in the order in which a name is looked for.

@@ -8,7 +8,7 @@ import pytest
 
 from app.intake.claim.claims import Role
 from app.intake.read import read
-from app.intake.snippets.public_names import import_of, import_of_module
+from app.intake.words.public_names import import_of, import_of_module
 from app.limits import NO_READ_LIMITS
 
 

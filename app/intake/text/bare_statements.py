@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from app.intake.code.names import bound_names, undefined_names
 from app.intake.code.syntax import nodes_of, tree_of
-from app.intake.snippets.public_names import import_of_module
 from app.intake.words.distributions import KNOWN_MODULES
+from app.intake.words.public_names import import_of_module
 
 _BEGINS = re.compile(
     r"(?:[A-Za-z_][\w.]{0,60}(?:\[[^\]\n]{1,60}\])?(?:\(| ?= ?[^=\s]|, ?\w{1,30} ?= )"
