@@ -36,8 +36,10 @@ def failure_checks(outputs: Sequence[Part], prose: Sequence[Part], main: str) ->
                     check.model_copy(update={"message": own_message(check.message or "")}) for check in checks
                 ]
             )
-    cut_off = (type_above_traceback(part.text) for part in outputs if not (part.expected or part.elsewhere))
-    return next(filter(None, cut_off), [])
+    tracebacks = (
+        type_above_traceback(part.text) for part in outputs if not (part.expected or part.elsewhere)
+    )
+    return next(filter(None, tracebacks), [])
 
 
 def failure_of(part: Part) -> list[Check]:

@@ -284,12 +284,12 @@ def _imports_of_public_names(
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
     }
     names = [name for name in unbound_names(tree) if name not in bound]
-    of_modules = _imports_of_modules(tree, names, packages[0])
-    names = [name for name in names if name not in of_modules]
+    module_imports = _imports_of_modules(tree, names, packages[0])
+    names = [name for name in names if name not in module_imports]
     as_code = called | decorators | modules | _names_in_annotations(tree)
     used = [name for name in names if name[:1].isupper() or name in as_code]
     public = (next(filter(None, (import_of(name, each) for each in packages)), None) for name in used)
-    return [*of_modules.values(), *islice(filter(None, public), _MOST_NAMES)]
+    return [*module_imports.values(), *islice(filter(None, public), _MOST_NAMES)]
 
 
 def _imports_of_modules(
@@ -301,8 +301,8 @@ def _imports_of_modules(
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             attributes.setdefault(node.value.id, set()).add(node.attr)
     modules = [name for name in names if name in _only_modules(tree)]
-    found = {name: import_of_module(name, attributes[name], packages) for name in modules[:_MOST_NAMES]}
-    return {name: statement for name, statement in found.items() if statement}
+    imports = {name: import_of_module(name, attributes[name], packages) for name in modules[:_MOST_NAMES]}
+    return {name: statement for name, statement in imports.items() if statement}
 
 
 def _names_in_annotations(tree: ast.Module) -> set[str]:
