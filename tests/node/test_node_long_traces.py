@@ -39,6 +39,15 @@ y.mul_(2)
 print(z.tolist())
 """
 )
+BEYOND_THE_LIMITS = """
+import torch
+torch.ones(6_000_000).sin()
+x = torch.linspace(0, 1, 5)
+for _ in range(4100):
+    x.sin()
+torch.rand(5).fill_(1).cos()
+torch.empty(5).sin()
+"""
 
 
 def trace_of(result: Result) -> Trace:
@@ -62,3 +71,15 @@ def test_a_long_loop_is_asked_about_to_its_end(execute: Execute) -> None:
 def test_inputs_are_those_from_before_they_were_changed(execute: Execute) -> None:
     trace = trace_of(execute(BEFORE_IT_IS_CHANGED, settings=TRACED))
     assert (trace.unexplained, trace.unjudged, trace.answered) == (0, 0, trace.operations_seen)
+
+
+@pytest.mark.sandbox
+def test_what_comes_after_all_limits_is_counted(execute: Execute) -> None:
+    """The first tensor is too large for the shadow. Memory that nobody wrote is still seen at the end."""
+    trace = trace_of(execute(BEYOND_THE_LIMITS, settings=TRACED))
+    assert trace.shadow is not None
+    assert (trace.shadow.stopped_by, trace.whole) == ("bytes", False)
+    # The first, those of the loop, and two of the last three lines: a draw and a fill compute nothing.
+    assert trace.operations_seen == 1 + 4100 + 2
+    assert trace.asked == 4000
+    assert [read.name for read in trace.shadow.unwritten] == ["aten::sin"]

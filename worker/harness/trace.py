@@ -113,6 +113,8 @@ class Trace(TorchDispatchMode):
         # `dropped`: how many operations the shadow has proved that are in no list.
         self.seen = self.copied = self.dropped = 0
         self.whole = True
+        # Whether no more operations are recorded.
+        self.is_full = False
         self.pid = os.getpid()
         # These know kernels, follow operations in float64, and hold shown values against it. None: no shadow.
         self.stand_ins = self.follower = self.shown = self.own = self.unwritten = self.snapshots = None
@@ -172,7 +174,7 @@ class Trace(TorchDispatchMode):
         if os.getpid() != self.pid:
             return None
         known = self.known.get(id(func)) or self.know(func)
-        if known.is_view:
+        if known.is_view or (self.is_full and self.passes(known, types, args, kwargs)):
             return None
         call = operations.Call(known, args, kwargs)
         inputs = list(tensors_of([call.args, *call.kwargs.values()]))
@@ -198,6 +200,18 @@ class Trace(TorchDispatchMode):
             if not call.waits:
                 self.keep_inputs(call)
         return call
+
+    def passes(self, known, types, args, kwargs):
+        """Whether an operation is only counted, since nothing is recorded or followed any more."""
+        if known.is_seeded or (self.follower is not None and self.follower.table.stopped is None):
+            return False
+        if known.kind is not None:
+            self.own.look()
+            if self.unwritten.may_see(known.kind):
+                return False
+        if known.is_arithmetic and PLAIN.issuperset(types):
+            self.seen += next(tensors_of([args, *kwargs.values()]), None) is not None
+        return True
 
     def after(self, call, out):
         """Look at what an operation gave."""
@@ -235,8 +249,8 @@ class Trace(TorchDispatchMode):
             return None
         self.seen += 1
         side = side_of(inputs)
-        is_full = len(self.operations) >= MOST_OPERATIONS or self.bytes() > MOST_BYTES
-        if side is None or is_full or not all(map(is_dense, inputs)):
+        self.is_full = len(self.operations) >= MOST_OPERATIONS or self.bytes() > MOST_BYTES
+        if side is None or self.is_full or not all(map(is_dense, inputs)):
             self.whole = False
             return None
         for tensor in inputs:

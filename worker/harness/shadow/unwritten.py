@@ -55,6 +55,10 @@ class Unwritten:
     def __init__(self, reads):
         self.memory, self.reads = {}, reads
 
+    def may_see(self, kind):
+        """Whether there is memory in question, or the operation may give some."""
+        return bool(self.memory) or kind.name in TAKES
+
     def before(self, number, kind, args, kwargs):
         """Look at the arguments of an operation. Nothing is to do where no memory is in question."""
         if self.memory and not kind.is_view and kind.name not in TAKES:
