@@ -11,6 +11,9 @@ from api.web_client import Web
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"
 EXPECTED: dict[str, Any] = json.loads((RECORDINGS / "cases_expected.json").read_text())
+CASES_WITH_A_CAUSE = sorted(
+    name for name, case in EXPECTED.items() if not name.startswith("_") and case["cause"]
+)
 BUNDLES = sorted((RECORDINGS / "bundles").glob("*/*.json"))
 # These need a trace and were recorded with one.
 NEEDS_TRACE = {"ill_conditioned", "rounding", "unexplained"}
@@ -73,6 +76,19 @@ def test_a_script_without_a_claim_is_explained_on_a_card(web: Web, name: str, ca
     assert dossier["cause"] == cause
     assert dossier["defect"] in {"no", "undecided"}
     assert any(label.startswith("cuda@") for label in dossier["cells"])
+
+
+def test_attention_in_half_precision_is_explained(web: Web) -> None:
+    run = give(web, RECORDINGS / "bundles" / "h200-30-second" / "attention_half.explain.json")
+    dossier = web.client.get(f"/api/v1/reports/{run['report']['id']}/explain").json()
+    assert (dossier["cause"], dossier["defect"]) == ("rounding", "no")
+
+
+@pytest.mark.parametrize("name", CASES_WITH_A_CAUSE)
+def test_each_case_has_its_cause(web: Web, name: str) -> None:
+    """All of them came at once, with two attempts a cell: a quick run adds the cells that show the cause."""
+    run = give(web, RECORDINGS / "bundles" / "h200-30-second" / f"{name}.quick.json")
+    assert run["cause"] == EXPECTED[name]["cause"]
 
 
 def test_memory_that_nobody_wrote_is_found_without_a_claim(web: Web) -> None:
