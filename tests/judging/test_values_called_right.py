@@ -31,6 +31,12 @@ def printed(*lines: str) -> Check:
         ("The result 17.5 should not be there.", set()),
         ("In 2.1 it prints 18.25.", set()),
         ("numpy gives 17.5 here.", set()),
+        ("0.999737 comes from Mathematica, whereas numpy gives -1.87e8.", {"0.999737"}),
+        ("According to Maple 3.25 is the limit.", {"3.25"}),
+        ("np 17.5 comes from numpy.", set()),
+        ("In this list `2021-03-01` is missing.", {"2021-03-01"}),
+        ("Dans cette liste il manque `2021-03-01`.", {"2021-03-01"}),
+        ("In der Liste fehlt `2021-03-01`.", {"2021-03-01"}),
     ],
 )
 def test_clauses_call_values_right(sentence: str, values: set[str]) -> None:
@@ -55,6 +61,11 @@ def test_a_comment_of_the_script_calls_a_value_right() -> None:
         (["total 17.5"], ["18.25"], "total 17.5\nreference 18.25\n", False),
         # A short number stands in a sentence for many reasons.
         (["total 17.5"], ["1"], "total 1\n", False),
+        # The missing line is there, and the last one has no place any more.
+        (["day 1", "day 2", "day 4", "day 5"], ["day 3"], "day 1\nday 2\nday 3\nday 4\n", True),
+        (["day 1", "day 2", "day 4", "day 5"], ["day 3"], "day 1\nday 2\nday 4\nday 6\n", False),
+        (["day 1", "day 2", "day 4", "day 5"], ["day 3"], "day 2\nday 3\nday 4\nday 5\n", False),
+        (["day 1", "day 2", "day 4", "day 5"], ["day 3"], "day 1\nday 2\nday 4\nday 5\nday 3\n", False),
         # What is called right and wrong says nothing.
         (["total 17.5"], ["17.5"], "total 17.5\n", False),
     ],

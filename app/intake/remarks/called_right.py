@@ -45,7 +45,10 @@ _CALLED_RIGHT = re.compile(
     rf"(?: \w{{1,12}})? (?:{any_of(RESULTS)}|one|number|sum|limit|integral|solution|order|shape|p-value)?"
     r"|(?:that|this|which|it)(?: is|['’]s) (?:right|correct|fine|ok)|correctly|rightly|properly"
     r"|(?:is|are) (?:right|correct|fine|ok)|by hand|on paper|as documented|want(?:s|ed)?|wish"
-    r"|would (?:have )?(?:liked?|hoped?|thought|guessed)|hoped?)\b",
+    r"|would (?:have )?(?:liked?|hoped?|thought|guessed)|hoped?"
+    # What a list lacks, or leaves out, should be in it.
+    r"|(?:is|are|was|goes|went) (?:missing|left out|skipped|lost|dropped)|missing|lacks?|skips?|skipped"
+    r"|omits?|leaves out|left out|fehl(?:t|en)|manquent?|il manque|faltan?|manca(?:no)?)\b",
     FLAGS,
 )
 _TOOLS = (
@@ -60,7 +63,7 @@ _OTHER_TOOL = re.compile(
 )
 _BY_OTHER_TOOL = re.compile(
     r"\b(?:comes? (?:from|out of)|(?:computed|obtained|given|found|printed|returned) (?:by|in|with|from)"
-    rf"|according to|is what|as (?:per|in|by)) {_TOOLS}(?![\w.+])"
+    rf"|[Aa]ccording to|is what|as (?:per|in|by)) {_TOOLS}(?![\w.+])"
 )
 _CALLED_WRONG = re.compile(
     r"\b(?:wrong\w*|incorrect\w*|false result|bug|actual(?:ly)?|rubbish|garbage|strange|weird|odd"

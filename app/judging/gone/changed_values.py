@@ -16,12 +16,14 @@ from app.judging.output.printed_numbers import Number, matches
 _MOST_LINES = 200
 # A number with fewer digits stands in many sentences for other reasons.
 _LEAST_DIGITS = 2
+# A list of fewer lines may change for other reasons.
+_LEAST_LINES = 4
 _Row = Sequence[Token]
 
 
 def shows_value_called_right(check: Check, called_right: Sequence[str], stdout: str) -> bool:
     """Whether all that changed in the claimed output became values that the report calls right."""
-    if _is_rebuilt(check, called_right, stdout):
+    if _is_rebuilt(check, called_right, stdout) or _is_completed(check, called_right, stdout):
         return True
     rows = [row for text in called_right if (row := tokens_of(text))]
     claimed = claimed_rows(check)
@@ -52,6 +54,18 @@ def _is_rebuilt(check: Check, called_right: Sequence[str], stdout: str) -> bool:
     return bool(changed) and all(
         other_structure(one, seen) and " ".join(seen.split()) in right for one, seen in changed
     )
+
+
+def _is_completed(check: Check, called_right: Sequence[str], stdout: str) -> bool:
+    """Whether the claimed list of lines has all its missing ones now, in place of some at its end."""
+    claimed = [line.strip() for line in check.lines[:_MOST_LINES] if line.strip()]
+    lines = [line.strip() for line in stdout.splitlines()[: _MOST_LINES + 1] if line.strip()]
+    if check.role is not Role.BUG or check.kind is not CheckKind.OUTPUT or len(claimed) < _LEAST_LINES:
+        return False
+    new = [line for line in lines if line not in claimed]
+    rest = [line for line in lines if line in claimed]
+    right = {text for text in map(str.strip, called_right) if is_specific(tokens_of(text))}
+    return bool(new) and len(lines) == len(claimed) and set(new) <= right and rest == claimed[: len(rest)]
 
 
 def is_like_its_twin(check: Check, called_right: Sequence[str], stdout: str) -> bool:
