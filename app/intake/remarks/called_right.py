@@ -46,7 +46,7 @@ _CALLED_RIGHT = re.compile(
     r"|(?:that|this|which|it)(?: is|['’]s) (?:right|correct|fine|ok)|correctly|rightly|properly"
     r"|(?:is|are) (?:right|correct|fine|ok)|by hand|on paper|as documented|want(?:s|ed)?|wish"
     r"|would (?:have )?(?:liked?|hoped?|thought|guessed)|hoped?"
-    # What a list lacks, or leaves out, should be in it.
+    # A list should have the lines that it lacks.
     r"|(?:is|are|was|goes|went) (?:missing|left out|skipped|lost|dropped)|missing|lacks?|skips?|skipped"
     r"|omits?|leaves out|left out|fehl(?:t|en)|manquent?|il manque|faltan?|manca(?:no)?)\b",
     FLAGS,
