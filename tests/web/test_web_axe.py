@@ -49,6 +49,14 @@ def test_axe_finds_nothing(hostile: Hostile, browser: Browser, axe: str, scheme:
             for impact, rule, nodes in page.evaluate(RUN)
             for node in nodes
         }
+    page.goto("/reports")
+    page.keyboard.press("j")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys on this page")).to_be_visible()
+    page.evaluate(axe)
+    found |= {
+        f"keys: {impact}: {rule}: {node}" for impact, rule, nodes in page.evaluate(RUN) for node in nodes
+    }
     page.goto("/")
     page.locator("#text").fill("print(44)")
     page.get_by_role("button", name="Next").click()
