@@ -167,7 +167,9 @@ class Part:
     @property
     def _is_introduced_as_quotation(self) -> bool:
         last = _last_line(self.before)
-        return _QUOTED.search(last) is not None and _BUT_HERE.search(last) is None
+        # `According to the manual it is:` below `Expected output` introduces what is expected here.
+        is_wish = is_expectation_heading(self.heading) and "Traceback" not in self.text
+        return not is_wish and _QUOTED.search(last) is not None and _BUT_HERE.search(last) is None
 
 
 def _last_line(text: str) -> str:

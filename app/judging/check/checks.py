@@ -3,37 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
 from app.intake.claim.claims import Check, CheckKind, Claim, Role
 from app.intake.reading import Script
 from app.intake.words.vocabulary import device_of
+from app.judging.check.by_kind import judge_kind
 from app.judging.check.clock import with_named_times
 from app.judging.check.failure_checks import (
     asserts_the_failure,
     is_another_failure,
     is_broken,
     is_met_by_any_failure,
-    judge_crash,
-    judge_exception,
-    judge_exit_status,
-    judge_hang,
-    judge_no_error,
-    judge_out_of_memory,
 )
 from app.judging.check.guards import skipped_gpu_part
 from app.judging.check.output_checks import (
     claimed_number,
     equals_claimed,
-    judge_difference,
-    judge_output,
-    judge_value,
     numbers_in_place,
 )
 from app.judging.check.places import exclusion_of, mismatch_of
 from app.judging.check.printed_optima import shows_same_optima
 from app.judging.check.printed_part import names_part, part_of
-from app.judging.check.random_numbers import judge_random
+from app.judging.check.random_numbers import is_random, judge_random
 from app.judging.check.reach import (
     ABSOLUTE_TIME,
     ENDED_EARLIER,
@@ -47,13 +39,15 @@ from app.judging.check.reach import (
     ended_by_limit,
     lack_of,
 )
-from app.judging.check.speed import is_slower, ratio_in
 from app.judging.check.spelling import judge_spelling
 from app.judging.gone import oracles
-from app.judging.gone.bounds import judge_bounds, judge_random_value, keeps_bounds
+from app.judging.gone.bounds import judge_random_value, keeps_bounds
 from app.judging.gone.changed_values import is_like_its_twin, shows_value_called_right
 from app.judging.gone.cpu_part import judge_cpu_part
+from app.judging.gone.lines_at_issue import judge_lines_at_issue
 from app.judging.gone.mended_outputs import is_mended, nan_is_gone
+from app.judging.gone.random_values import misses_exact_value, nan_became_ordinary
+from app.judging.gone.refusals import refuses_now
 from app.judging.gone.repeated_numbers import are_distinct_now
 from app.judging.gone.right_errors import raises_what_is_right
 from app.judging.judgement import CheckResult, Finding
@@ -118,7 +112,7 @@ def _judge_with_oracles(
     check: Check, result: Result, expected: Sequence[Check], script: Script, claim: Claim
 ) -> tuple[CheckResult, str | None]:
     """The result by the output, and by all that the report calls right."""
-    check_result, oracle = _judge_output_only(check, result, expected, script)
+    check_result, oracle = _judge_output_only(check, result, expected, script, claim)
     if oracle == RANDOM_NUMBERS.code and (by_bounds := judge_random_value(check, claim.right_bounds, result)):
         check_result, oracle = by_bounds, oracles.KEEPS_BOUNDS
     if check_result is CheckResult.OTHER and result.outcome is Outcome.COMPLETED:
@@ -130,6 +124,8 @@ def _judge_with_oracles(
     is_seen = check_result is CheckResult.MET
     if not is_seen and raises_what_is_right(check, result, claim.right_errors, script.script):
         return CheckResult.ABSENT, oracles.RIGHT_ERROR
+    if not is_seen and refuses_now(check, result, claim, script.script):
+        return CheckResult.ABSENT, oracles.CLEAN_REFUSAL
     if check_result is CheckResult.ABSENT and oracle is None and asserts_the_failure(check, result, script):
         check_result = CheckResult.UNREACHED
     return check_result, oracle
@@ -200,7 +196,7 @@ def _why_unreached(check: Check, result: Result) -> Reason:
 
 
 def _judge_output_only(
-    check: Check, result: Result, expected: Sequence[Check], script: Script
+    check: Check, result: Result, expected: Sequence[Check], script: Script, claim: Claim
 ) -> tuple[CheckResult, str | None]:
     """The result by the output and the failure alone, without regard to what the target lacks.
 
@@ -211,12 +207,7 @@ def _judge_output_only(
     if (spelling := judge_spelling(check, expected, result.observation.stdout)) is not None:
         return spelling, None
     whole, result = result, _without_echo(check, result, expected)
-    check_result = _judge_kind(check, result)
-    is_other = check_result is CheckResult.OTHER and not expected
-    if is_other and shows_same_optima(check, result.observation.stdout):
-        check_result = CheckResult.MET
-    if check_result is CheckResult.MET and is_another_failure(check, expected, result, script):
-        check_result = CheckResult.OTHER
+    check_result = _judge_shown(check, result, expected, script, whole=whole)
     if check_result is CheckResult.MET:
         is_met = not (
             _is_met_by_rounding(check, result, expected) or _is_met_on_stderr_only(check, result, expected)
@@ -224,21 +215,50 @@ def _judge_output_only(
         return (CheckResult.MET if is_met else CheckResult.ABSENT), None
     # An expected value that names a part of the output is looked for there.
     places = [(other, part_of(other, everything) if names_part(other) else result) for other in expected]
-    if oracle := _oracle(check, places, script, whole=whole, check_result=check_result):
+    if oracle := _oracle(check, places, script, claim, whole=whole, check_result=check_result):
         return CheckResult.ABSENT, oracle
     if check_result is CheckResult.ABSENT and _lacks_expected_output(expected):
         # The failure is gone, but the value that was said to be right is not there.
         return CheckResult.OTHER, None
-    if (at_random := judge_random(check, script, whole.observation.stdout)) is not None:
-        return at_random, RANDOM_NUMBERS.code
+    if (at_random := _judge_at_random(check, expected, script, whole)) is not None:
+        return at_random, None if at_random is CheckResult.MET else RANDOM_NUMBERS.code
     is_broken_script = check_result is CheckResult.OTHER and is_broken(result)
     return (CheckResult.UNREACHED if is_broken_script else check_result), None
+
+
+def _judge_shown(
+    check: Check, result: Result, expected: Sequence[Check], script: Script, *, whole: Result
+) -> CheckResult:
+    """Whether the claim is shown as it stands, or in all lines that are at issue. `whole` has echoes, too."""
+    check_result = judge_kind(check, result)
+    is_other = check_result is CheckResult.OTHER and not expected
+    if is_other and shows_same_optima(check, result.observation.stdout):
+        check_result = CheckResult.MET
+    if (
+        check_result is not CheckResult.MET
+        and judge_lines_at_issue(check, expected, whole) is CheckResult.MET
+    ):
+        check_result = CheckResult.MET
+    is_another = check_result is CheckResult.MET and is_another_failure(check, expected, result, script)
+    return CheckResult.OTHER if is_another else check_result
+
+
+def _judge_at_random(
+    check: Check, expected: Sequence[Check], script: Script, whole: Result
+) -> CheckResult | None:
+    """The result where random numbers are claimed; None if none are."""
+    stdout = whole.observation.stdout
+    in_place = numbers_in_place(check, whole) if check.kind is CheckKind.VALUE else ()
+    if is_random(check, script) and misses_exact_value(check, expected, stdout, in_place):
+        return CheckResult.MET
+    return judge_random(check, script, stdout)
 
 
 def _oracle(
     check: Check,
     expected: Sequence[tuple[Check, Result]],
     script: Script,
+    claim: Claim,
     *,
     whole: Result,
     check_result: CheckResult,
@@ -247,18 +267,28 @@ def _oracle(
 
     Each expected check comes with the output in which it is looked for. `whole` has echoes, too.
     """
-    if _shows_expected(check, expected):
+    others = [other for other, _ in expected]
+    if _shows_expected(check, expected) or judge_lines_at_issue(check, others, whole) is CheckResult.ABSENT:
         return oracles.EXPECTED_VALUE
     is_unread = check.kind is CheckKind.DIFFERS and check_result is CheckResult.UNREACHED
     if is_unread and _passed_own_check(script, whole):
         return oracles.OWN_CHECK
-    if script.unseeded and are_distinct_now(check, whole.observation.stdout):
-        return oracles.NUMBERS_DIFFER
-    if script.unseeded and nan_is_gone(check, whole.observation.stdout):
-        return oracles.REFERENCE_VALUE
+    right = [*claim.right_values, *(line for other in others for line in other.lines)]
+    if script.unseeded and (of_draws := _oracle_of_draws(check, right, whole.observation.stdout)):
+        return of_draws
     if whole.outcome is Outcome.COMPLETED and is_mended(check, whole.observation.stdout):
         return oracles.MENDED_OUTPUT
-    return oracles.gone(check, whole.observation.stdout)
+    return oracles.gone(check, whole.observation.stdout, right)
+
+
+def _oracle_of_draws(check: Check, right: Sequence[str], stdout: str) -> str | None:
+    """The oracle that speaks of numbers that were drawn at random; None if none speaks."""
+    if are_distinct_now(check, stdout):
+        return oracles.NUMBERS_DIFFER
+    if nan_is_gone(check, stdout):
+        return oracles.REFERENCE_VALUE
+    is_gone = not oracles.calls_nan_right(right) and nan_became_ordinary(check, stdout)
+    return oracles.ORDINARY_NUMBERS if is_gone else None
 
 
 def _oracle_of_changes(check: Check, result: Result, expected: Sequence[Check], claim: Claim) -> str | None:
@@ -297,7 +327,7 @@ def _without_echo(check: Check, result: Result, expected: Sequence[Check]) -> Re
         number = claimed_number(other)
         if other.kind is CheckKind.VALUE and number is not None:
             return any(equals_claimed(other, number, each) for each in numbers_in(text.observation.stdout))
-        return _judge_kind(other, text) is CheckResult.MET
+        return judge_kind(other, text) is CheckResult.MET
 
     single = [(line, with_lines([line])) for line in lines]
     others = [
@@ -336,7 +366,7 @@ def _shows_expected(bug: Check, expected: Sequence[tuple[Check, Result]]) -> boo
     if len(checks) == 1 and oracles.shows_replaced_line(bug, checks[0][0], checks[0][1].observation.stdout):
         return True
     return bool(checks) and all(
-        _judge_kind(check, result) is CheckResult.MET
+        judge_kind(check, result) is CheckResult.MET
         and (
             check.kind not in _PRINTED
             or oracles.stands_alone(check, result.observation.stdout.splitlines()[:_MOST_LINES])
@@ -365,36 +395,6 @@ def _is_met_on_stderr_only(check: Check, result: Result, expected: Sequence[Chec
         return False
     observation = result.observation.model_copy(update={"stderr": ""})
     printed = result.model_copy(update={"observation": observation})
-    return _judge_kind(check, printed) is not CheckResult.MET and _shows_expected(
+    return judge_kind(check, printed) is not CheckResult.MET and _shows_expected(
         check, [(other, printed) for other in expected]
     )
-
-
-def _judge_kind(check: Check, result: Result) -> CheckResult:
-    return _JUDGES[check.kind](check, result)
-
-
-def _judge_variation(_: Check, __: Result) -> CheckResult:
-    """One attempt by itself says nothing about repeats."""
-    return CheckResult.UNREACHED
-
-
-def _judge_slowness(check: Check, result: Result) -> CheckResult:
-    ratio = ratio_in(check, result)
-    return CheckResult.UNREACHED if ratio is None else is_slower(ratio, check.factor)
-
-
-_JUDGES: Mapping[CheckKind, Callable[[Check, Result], CheckResult]] = {
-    CheckKind.EXCEPTION: judge_exception,
-    CheckKind.CRASH: judge_crash,
-    CheckKind.EXIT_STATUS: judge_exit_status,
-    CheckKind.OUTPUT: judge_output,
-    CheckKind.VALUE: judge_value,
-    CheckKind.HANG: judge_hang,
-    CheckKind.OUT_OF_MEMORY: judge_out_of_memory,
-    CheckKind.VARIES: _judge_variation,
-    CheckKind.DIFFERS: judge_difference,
-    CheckKind.SLOWER: _judge_slowness,
-    CheckKind.NO_ERROR: judge_no_error,
-    CheckKind.OUT_OF_BOUNDS: judge_bounds,
-}

@@ -27,13 +27,17 @@ _MOST_CHARACTERS = 1 << 20
 _MOST_LINES = 400
 
 
+def is_random(check: Check, script: Script) -> bool:
+    """Whether the numbers of the claim are drawn at random, by the claim itself or else by the script."""
+    return script.unseeded if check.random is None else check.random
+
+
 def judge_random(check: Check, script: Script, stdout: str) -> CheckResult | None:
     """The result of a claimed output that was not found as it stands. None if no random number is claimed.
 
     UNREACHED: the claim shows nothing but random numbers.
     """
-    is_random = script.unseeded if check.random is None else check.random
-    if not is_random or check.kind not in {CheckKind.OUTPUT, CheckKind.VALUE}:
+    if not is_random(check, script) or check.kind not in {CheckKind.OUTPUT, CheckKind.VALUE}:
         return None
     lines = check.lines if check.kind is CheckKind.OUTPUT else (check.number or "",)
     if _still_differs(lines, stdout[:_MOST_CHARACTERS].splitlines()[:_MOST_LINES]):

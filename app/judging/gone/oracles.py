@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from app.intake.claim.claims import Check, CheckKind, Role
 from app.judging.output.printed_differences import difference_in
 from app.judging.output.printed_lines import Token, form_of, place_of_form, tokens_of
-from app.judging.output.printed_numbers import Number, matches
+from app.judging.output.printed_numbers import Number, matches, numbers_in
 from app.judging.output.value_position import has_label, shown_constants
 
 EXPECTED_VALUE = "expected_value"
@@ -27,6 +27,8 @@ TWIN_VALUE = "twin_value"
 VALUE_OF_GPU = "value_of_gpu"
 RIGHT_ERROR = "right_error"
 KEEPS_BOUNDS = "keeps_bounds"
+CLEAN_REFUSAL = "clean_refusal"
+ORDINARY_NUMBERS = "ordinary_numbers"
 
 _CONSTANT = re.compile(r"(?<![\w.])(?:np\.)?(?P<value>True|False)_?(?!\w)")
 _OPPOSITE = {"True": "False", "False": "True"}
@@ -41,8 +43,11 @@ _MOST_WORDS = 2
 _CLOSE = 1e-6
 
 
-def gone(check: Check, stdout: str) -> str | None:
-    """The name of the oracle that says that the claimed output is gone; None if none speaks."""
+def gone(check: Check, stdout: str, right: Sequence[str] = ()) -> str | None:
+    """The name of the oracle that says that the claimed output is gone; None if none speaks.
+
+    `right` are the texts that the report calls right.
+    """
     if check.role is not Role.BUG or check.kind not in {CheckKind.OUTPUT, CheckKind.VALUE}:
         return None
     lines = [line for line in stdout.splitlines() if line.strip()][:_MOST_LINES]
@@ -54,7 +59,13 @@ def gone(check: Check, stdout: str) -> str | None:
         return NO_DIFFERENCES
     if _no_differences(check, lines):
         return NO_DIFFERENCES
-    return REFERENCE_VALUE if _shows_reference(check, lines) else None
+    is_mended = not calls_nan_right(right) and _shows_reference(check, lines)
+    return REFERENCE_VALUE if is_mended else None
+
+
+def calls_nan_right(right: Sequence[str]) -> bool:
+    """Whether nan or inf is called right: that it is gone is then no sign that the bug is gone."""
+    return any(not math.isfinite(number.value) for text in right for number in numbers_in(text))
 
 
 def stands_alone(expected: Check, lines: Sequence[str]) -> bool:

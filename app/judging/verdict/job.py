@@ -30,7 +30,7 @@ from app.judging.judgement import (
 from app.judging.verdict.agreement import DOUBTFUL, Reading, agree, with_doubt
 from app.judging.verdict.facets import facets_of, judge_facets
 from app.judging.verdict.frequency import LEAST_FOR_SOMETIMES, is_about_frequency, needs_many
-from app.judging.verdict.over_attempts import by_ratio, by_repeats, kind_of_difference
+from app.judging.verdict.over_attempts import by_ratio, by_repeats, kind_of_difference, unanimous
 from app.judging.verdict.passage import (
     is_observable,
     not_seen,
@@ -198,7 +198,7 @@ def _judge(
             for check in checks
         ]
 
-    rows = [judge_all(in_attempt, result) for result in evidence]
+    rows = unanimous([judge_all(in_attempt, result) for result in evidence], claim)
     details = _strongest_findings([judge_all(others, result) for result in evidence])
     least = _least(claim, script, plan, requested=len(cold))
     if over_repeats:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.intake.claim.claims import Check, CheckKind, Claim, Role
-from app.judging.check.reach import TOO_FEW_ATTEMPTS, TOO_NOISY, commonest
+from app.judging.check.reach import RANDOM_NUMBERS, TOO_FEW_ATTEMPTS, TOO_NOISY, commonest
 from app.judging.check.speed import judge_ratios, ratio_in, spread
+from app.judging.gone.oracles import CLEAN_REFUSAL
 from app.judging.judgement import CheckResult, DifferentKind, Finding, JobJudgement, Verdict
+from app.judging.output.failure_signature import mask
 from app.judging.output.printed_numbers import near, numbers_in
 from app.judging.verdict.rates import rate_upper_bound
 from app.judging.verdict.variation import Variation
@@ -79,6 +81,40 @@ def by_ratio(
             return JobJudgement(verdict=Verdict.DIFFERENT, reason=reason, of=of, findings=findings)
         case _:
             return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=TOO_NOISY, of=of, findings=findings)
+
+
+def unanimous(rows: Sequence[Sequence[Finding]], claim: Claim) -> list[list[Finding]]:
+    """The findings of the attempts, without those that count only if all attempts agree.
+
+    A crash is not gone if each attempt refuses in another way, or one ends well. Random numbers that miss an
+    exact value show something only if they all do.
+    """
+    has_expected = bool(claim.having(Role.EXPECTED))
+    columns = [_agree(column, has_expected=has_expected) for column in zip(*rows, strict=True)]
+    return [[column[at] for column in columns] for at in range(len(rows))]
+
+
+def _agree(column: Sequence[Finding], *, has_expected: bool) -> list[Finding]:
+    refusals = [finding for finding in column if finding.oracle == CLEAN_REFUSAL]
+    if refusals and (
+        len(refusals) < len(column) or len({mask(finding.observed) for finding in refusals}) > 1
+    ):
+        return [
+            _with_result(finding, CheckResult.OTHER) if finding in refusals else finding for finding in column
+        ]
+    at_random = [finding for finding in column if finding.reason == RANDOM_NUMBERS]
+    if has_expected and at_random:
+        return [
+            _with_result(finding, CheckResult.UNREACHED, RANDOM_NUMBERS)
+            if finding.result is CheckResult.MET
+            else finding
+            for finding in column
+        ]
+    return list(column)
+
+
+def _with_result(finding: Finding, check_result: CheckResult, reason: Reason | None = None) -> Finding:
+    return finding.model_copy(update={"result": check_result, "oracle": None, "reason": reason})
 
 
 def kind_of_difference(result: Result, claim: Claim, findings: Sequence[Finding]) -> Reason:
