@@ -39,6 +39,15 @@ y.mul_(2)
 print(z.tolist())
 """
 )
+# What the script's own kernel gives proves nothing beside it, as nothing of a card does.
+NEVER_PROVED = """
+import torch
+library = torch.library.Library("aten", "IMPL")
+library.impl("neg", lambda x: 0 - x, "CPU")
+x, total = torch.linspace(0, 1, 5), torch.zeros(5)
+for _ in range(2500):
+    total.add_(x.neg())
+"""
 BEYOND_THE_LIMITS = """
 import torch
 torch.ones(6_000_000).sin()
@@ -65,6 +74,13 @@ def test_a_long_loop_is_asked_about_to_its_end(execute: Execute) -> None:
     wrong = trace_of(execute(WRONG_AT_LAST, settings=TRACED))
     assert wrong.unexplained == 1
     assert [each.name for each in wrong.operations if each.sides[0].explained is False] == ["aten::sin"]
+
+
+@pytest.mark.sandbox
+def test_all_that_is_recorded_is_asked_about(execute: Execute) -> None:
+    trace = trace_of(execute(NEVER_PROVED, settings=TRACED))
+    assert (trace.whole, trace.operations_seen, trace.answered) == (True, 5000, 5000)
+    assert (trace.unexplained, trace.own) == (0, ["aten::neg"])
 
 
 @pytest.mark.sandbox
