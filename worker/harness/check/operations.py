@@ -7,8 +7,8 @@ import torch
 # `trace.py` gives it: all tensors in nested lists and tuples.
 tensors_of = globals()["tensors_of"]
 
-# Questions for the rounding check, and their bytes. On a card nothing is proved beside the script, so all that
-# `trace.py` records may be asked about.
+# Questions for the rounding check, and their bytes. On a card nothing is proved beside the script, so all
+# that `trace.py` records may be asked about.
 MOST_QUESTIONS, QUESTION_BYTES = 4000, 128 << 20
 # Their indices are judged by the elements that they choose.
 CHOICES = {"aten::argmax", "aten::argmin"}
