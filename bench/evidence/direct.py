@@ -146,4 +146,5 @@ def main() -> None:
         shutil.rmtree(folder)
 
 
-main()
+if __name__ == "__main__":
+    main()
