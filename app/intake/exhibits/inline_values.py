@@ -38,6 +38,10 @@ _SHOULD_BEFORE = re.compile(
     r"|\b(?:before|previously|formerly|earlier|used to|in the past|back then)\b[^.\n]{0,30}$",
     re.IGNORECASE,
 )
+# `Expected output: `3``.
+_EXPECTED_BEFORE = re.compile(
+    r"\b(?:expected|desired|wanted|correct|right|proper|true|reference)[\s*_]{1,4}$", re.IGNORECASE
+)
 _AS_IT_SHOULD = re.compile(
     r"^(?:which is |as |this is )?(?:it should|expected|correct|right|fine|ok)\b", re.IGNORECASE
 )
@@ -156,6 +160,7 @@ def _values_of_this_script(text: str, main: str) -> Iterator[re.Match[str]]:
         if (
             match.start(1) not in ways
             and not should
+            and not _EXPECTED_BEFORE.search(text, max(0, match.start() - _MOST_LINE), match.start())
             and not is_order(text, match.start())
             and not condition_of(_sentence_at(text, match.start()), main)
         ):

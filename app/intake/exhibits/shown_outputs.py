@@ -14,6 +14,7 @@ from app.intake.code.printed_texts import is_print_of, printed_texts
 from app.intake.code.syntax import tree_of
 from app.intake.exhibits.conditions import names_other_program
 from app.intake.exhibits.shown_warnings import split_warnings
+from app.intake.layout.captions import is_expected_caption, is_seen_caption
 from app.intake.memory import remembers
 from app.intake.remarks.output_remarks import without_remark
 from app.intake.snippets.output_marks import without_common_sign
@@ -22,13 +23,6 @@ from app.intake.snippets.roles import says_it_works, words_about
 from app.intake.words.keyed_pattern import keyed_pattern
 from app.intake.words.praise import WRONGLY, says_it_fails, speaks_of_another_place
 from app.intake.words.vocabulary import (
-    ACTUAL,
-    DESIRED,
-    MODALS,
-    RESULTS,
-    RIGHT,
-    SHOW,
-    any_of,
     is_printed_line,
     is_prose,
     is_side_error,
@@ -63,32 +57,10 @@ _CAPTION_INSIDE = re.compile(
 _CAPTION_AS_COMMENT = re.compile(r"#{1,3} ?[^\W\d_][\w '()-]{0,50}:?")
 _QUOTATION = re.compile(r" {0,3}>(?!>>)")
 _MENTIONS = re.compile(r"^[ \t]*+(?:(?:cc|/cc|ping)[ \t]*)?@[\w-]", re.IGNORECASE)
-_MARKS = r"[\s*_:>=-]{0,6}"
-_RESULT = any_of(RESULTS)
-_SEEN_CAPTION = re.compile(
-    rf"{_MARKS}(?:(?:the |my |actual(?:ly)? |current |observed |real |wrong |printed |console |program "
-    rf"|script |seen ){{0,3}}{_RESULT}|{any_of(ACTUAL)}|stdout|printed"
-    r"|(?:what )?(?:i|we|you) (?:actually )?(?:see|get|got|saw)(?: is)?(?: this)?"
-    r"|what (?:it|is|the (?:script|code|program)) (?:actually )?(?:prints?|printed|returns?|gives?"
-    r"|shows?|seen|shown)|(?:(?:it|this|that|which|and|the (?:script|code|program)) )?(?:prints?"
-    rf"|gives?|outputs?|shows?|returns?)(?: me| this)?|what happens|(?:heraus )?kommt(?: heraus)?"
-    rf"|ausgabe|ergebnis|(?:la )?sortie|résultat|salida|resultado"
-    rf"|вывод|результат|получаю|实际(?:输出|结果)|輸出|输出|結果|结果|出力|実際の(?:出力|結果)){_MARKS}",
-    re.IGNORECASE,
-)
-_EXPECTED_CAPTION = re.compile(
-    rf"{_MARKS}(?:(?:the |my )?{any_of(DESIRED, RIGHT)}(?: {_RESULT})?"
-    r"|(?:what )?(?:i|we) (?:would )?(?:expect(?:ed)?|want(?:ed)?)(?: is)?"
-    rf"|(?:(?:it|this|which|what it) )?{any_of(MODALS)} {any_of(SHOW)}"
-    r"|erwartet(?:e ausgabe|es ergebnis)?|attendu|sortie attendue|esperado|salida esperada"
-    r"|ожидается|ожидаемый"
-    rf"(?: \w+)?|(?:期望|预期|期待)(?:的|される)?(?:输出|结果|出力|結果)?){_MARKS}",
-    re.IGNORECASE,
-)
 # Below such words, a block is output, whatever it says.
 _PRINTS = re.compile(
-    r"\b(?:prints?|printed|outputs?|stdout|shows?|displays?|gives?|returns?|says?|yields?)(?: me| this"
-    r"| the following)?\W{0,6}$",
+    r"\b(?:prints?|printed|outputs?|stdout|shows?|displays?|gives?|returns?|says?|yields?"
+    r"|(?<!expected to )(?<!should )(?<!want to )(?:see|get)|got)(?: me| this| the following)?\W{0,6}$",
     re.IGNORECASE,
 )
 # Blocks with the fields of an issue that came from the tracker of bugs.python.org.
@@ -141,8 +113,10 @@ def shown_outputs(parts: Sequence[Part]) -> list[Part]:
         if part.kind == PartKind.OUTPUT and not part.quoted and not of_environment:
             # The output of a control is right, whatever stands between them, such as `prints`.
             words = words_about(part.before)
-            elsewhere = (speaks_of_another_place(words) and not says_it_fails(words)) or (
-                of_control and not WRONGLY.search(part.before.rpartition("\n")[2])
+            elsewhere = (
+                part.elsewhere
+                or (speaks_of_another_place(words) and not says_it_fails(words))
+                or (of_control and not WRONGLY.search(part.before.rpartition("\n")[2]))
             )
             placed = replace(part, elsewhere=elsewhere)
             outputs.append(placed if part.before else _with_introduction(placed, introduction))
@@ -206,7 +180,7 @@ def reads_as_output(part: Part, main: str) -> bool:
     caption = part.before.strip().rpartition("\n")[2] or part.heading
     if _PRINTS.search(caption[-_MOST_CAPTION:]):
         return True
-    return _SEEN_CAPTION.fullmatch(caption) is not None and all(
+    return (is_seen_caption(caption) or is_expected_caption(caption)) and all(
         not is_prose(line) or all(word in main for word in line.split()) for line in lines
     )
 
@@ -217,7 +191,7 @@ def is_expectation(part: Part) -> bool:
     A paragraph of its own that is nothing but such words counts as a heading.
     """
     above = part.before.strip()
-    if "\n" not in above and _EXPECTED_CAPTION.fullmatch(above[:_MOST_CAPTION]):
+    if "\n" not in above and is_expected_caption(above[:_MOST_CAPTION]):
         return True
     return is_expectation_heading(part.heading) and _ACTUAL_TOO.search(part.heading) is None
 
@@ -269,7 +243,8 @@ def _is_quoted_output(part: Part, lines: Sequence[str], texts: Sequence[str]) ->
 
 def _heading_of_bare_lines(part: Part, lines: Sequence[str]) -> str | None:
     """The heading for a paragraph that is output without a caption; None if it is no output."""
-    if not lines or not all(map(is_printed_line, lines)) or any(map(names_other_program, lines)):
+    is_printed = all(map(is_printed_line, lines)) and not any(map(names_other_program, lines))
+    if not lines or not is_printed or (len(lines) == 1 and lines[0].endswith(":")):
         return None
     if sides_checks(lines) or all(map(is_side_error, lines)):
         return part.heading
@@ -295,7 +270,7 @@ def _output_below_caption(part: Part, lines: Sequence[str]) -> Part | None:
     for caption, output in ((lines[:1], lines[1:]), (above[-1:] if len(above) == 1 else [], lines)):
         if not caption or not output or part.about_environment or not all(map(is_printed_line, output)):
             continue
-        expected, seen = _EXPECTED_CAPTION.fullmatch(caption[0]), _SEEN_CAPTION.fullmatch(caption[0])
+        expected, seen = is_expected_caption(caption[0]), is_seen_caption(caption[0])
         if expected or seen:
             return Part(
                 PartKind.OUTPUT, "\n".join(output), part.heading, "Expected:" if expected else "Output:"

@@ -14,6 +14,11 @@ from app.intake.sessions.timings import CELL_END, times_a_cell
 PROMPT = re.compile(r"(?:>>>|\.\.\.)(?:[ \t]|$)|>>>(?=[\w('\"\[{@#-])")
 IPYTHON_OUT = re.compile(r"(?:Out ?\[\d{1,6}\]:|[Oo]ut ?>) ?")
 _IPYTHON_IN = re.compile(r"(?:In ?\[[\d *]{1,6}\]:|[Ii]n ?>) ?")
+# `>>> # expected`: what is typed below it is what the author wants to see.
+_CAPTION_AT_PROMPT = re.compile(
+    r">>> ?#+ ?(?P<words>(?:expected|desired|correct|should be|wanted)(?: \w{1,12}){0,2})[\s:.]{0,3}",
+    re.IGNORECASE,
+)
 _IPYTHON_MORE = re.compile(r"[ \t]*\.{3,}: ?")
 
 
@@ -49,7 +54,12 @@ def python_session(lines: Sequence[str]) -> Piece:
     for given in session_lines(lines):
         line = given.lstrip() if PROMPT.match(given.lstrip()) else given
         typing = PROMPT.match(line) is not None and (line.startswith(">>>") or typing)
-        if typing:
+        caption = _CAPTION_AT_PROMPT.fullmatch(line)
+        if typing and caption and output:
+            cells.append([line[3:].strip()])
+            answers += [] if answers else [("", output[:])]
+            answers.append((f"{caption['words']}:", []))
+        elif typing:
             is_first = line.startswith(">>>")
             cells += [[]] if is_first else []
             cells[-1].append(line[3:].removeprefix(" "))

@@ -36,6 +36,18 @@ _ASKS_STATUS = re.compile(
 )
 _STATUS = re.compile(r"\s*(?:[A-Za-z ]{1,20}[:=]? ?)?(-?\d{1,10})\s*$")
 _MOST_LINES = 5_000
+_MOST_COMMAND = 2_000
+# A command that starts a script, and one that only prepares.
+_RUNS = re.compile(r"\.py\b|\bpython[\d.]* (?:-[A-Zu] )*-[cm]\b")
+_PREPARES = re.compile(
+    r"\b(?:pip3?|uv|conda|mamba|git)\b[^|;&]{0,40}\b(?:install|checkout|switch|list|freeze|show)\b"
+)
+# `python3.12 t.py`, `uv run -p 3.12 t.py`, `pip install numpy==1.26.4`, `uv run --with numpy==2.0 t.py`.
+_OF_PYTHON = re.compile(
+    r"(?<![\w.])(?:python(?=\d\.\d)|py -(?=\d\.\d)|(?:-p|--python)[ =](?:python)?)"
+    r"(?P<version>\d\.\d{1,2})(?:\.\d{1,2})?"
+)
+_OF_PACKAGE = re.compile(r"(?<![\w.])(?P<package>[A-Za-z][\w-]{1,40})==(?P<version>\d[\w.]{0,12})")
 # The words that introduce the output of one of several starts of the same command.
 REPEATED = "One of several runs:"
 
@@ -107,6 +119,27 @@ def answers_of_repeated_command(
     )
 
 
+def answers_of_versions(lines: Sequence[str], are_commands: Sequence[bool]) -> tuple[tuple[str, str], ...]:
+    """(version, output) of each start of one script, if each has another version of Python or a package."""
+    starts = [at for at, is_command in enumerate(are_commands) if is_command]
+    answers: list[tuple[str, str]] = []
+    scripts: set[str] = set()
+    label = ""
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        command = lines[start][-_MOST_COMMAND:]
+        match = _OF_PYTHON.search(command) or _OF_PACKAGE.search(command)
+        if match:
+            label = f"{match.groupdict().get('package') or 'python'} {match['version']}:"
+        if not _RUNS.search(command):
+            continue
+        runs = _OF_PACKAGE.sub("", _OF_PYTHON.sub("", command))
+        scripts.add(runs.strip())
+        answers.append((label, "\n".join(lines[start + 1 : end]).strip()))
+    labels = {label for label, _ in answers}
+    is_told = len(answers) > 1 and len(labels) == len(answers) and "" not in labels
+    return tuple(answers) if is_told and len(scripts) == 1 else ()
+
+
 def shell_session(lines: Sequence[str], are_commands: Sequence[bool]) -> Piece | None:
     """The session's script, output and commands; None if no command shows a script."""
     code: list[str] = []
@@ -114,14 +147,18 @@ def shell_session(lines: Sequence[str], are_commands: Sequence[bool]) -> Piece |
     commands: list[str] = []
     at = 0
     lines = lines[:_MOST_LINES]
+    is_shown, is_inline = True, False
     while at < len(lines):
         line = lines[at]
         at += 1
         if not are_commands[at - 1]:
-            output.append(line)
+            output += [line] if is_shown else []
             continue
         commands.append(line)
+        is_shown = not code or _PREPARES.search(line) is None
         if code:
+            more, at = _further_argument(line, lines, at, output) if is_inline else ([], at)
+            code += [] if more == code[-len(more) :] else more
             continue
         if here := _HERE.search(line):
             end = next(
@@ -131,6 +168,7 @@ def shell_session(lines: Sequence[str], are_commands: Sequence[bool]) -> Piece |
             code, at = list(lines[at:end]), end + 1
         elif inline := _INLINE.search(line):
             code, at = _quoted_argument(inline["code"], inline["quote"], lines, at)
+            is_inline = True
         elif _SHOWS.search(line):
             end = next((number for number in range(at, len(lines)) if are_commands[number]), len(lines))
             code, at = list(lines[at:end]), end
@@ -139,6 +177,20 @@ def shell_session(lines: Sequence[str], are_commands: Sequence[bool]) -> Piece |
     return Piece(
         code="\n".join(code), output="\n".join(output).strip("\n"), commands="\n".join(commands), session=True
     )
+
+
+def _further_argument(
+    line: str, lines: Sequence[str], at: int, output: Sequence[str]
+) -> tuple[list[str], int]:
+    """The code of a further `python -c`, unless there was an error, and the number of the line below it."""
+    inline = _INLINE.search(line)
+    if (
+        inline is None
+        or "__version__" in line
+        or any(each.startswith("Traceback (most recent") for each in output)
+    ):
+        return [], at
+    return _quoted_argument(inline["code"], inline["quote"], lines, at)
 
 
 def _quoted_argument(first: str, quote: str, lines: Sequence[str], at: int) -> tuple[list[str], int]:

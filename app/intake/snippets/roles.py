@@ -65,6 +65,13 @@ _CAPTION_WORKS = re.compile(
     r"(?:fine|ok(?:ay)?|good|right|correct|works)\)?\W*",
     re.IGNORECASE,
 )
+# `Case 1 (ok):`, `With a list ✅`.
+_ASIDE_WORKS = re.compile(
+    r"[^.\n()]{1,60}\((?:this |it )?(?:is |was )?(?:all )?(?:fine|ok(?:ay)?|good|correct|works)\)[\s*_:]{0,6}"
+    r"|[^.\n()]{1,60}\ball (?:is |goes )?(?:well|good|fine)[\s*_:]{0,6}"
+    r"|[^.\n]{1,60}[✅✔✓]\ufe0f?[\s*_:]{0,6}",
+    re.IGNORECASE,
+)
 _SENTENCE = re.compile(r"[.!?]\s+(?=[A-Z])")
 _SENTENCE_END = re.compile(r"(?<=[\w)`'\"])[.!?]\s+")
 _LEAST_WORDS = 4
@@ -185,6 +192,8 @@ def says_it_works(before: str) -> bool:
     Such code is a comparison with other software, or a remedy.
     """
     last = before.strip().splitlines()[-1][-_MOST_INTRODUCTION:] if before.strip() else ""
+    if _ASIDE_WORKS.fullmatch(last):
+        return True
     # In `It prints (`0` is right):` the words in brackets are about a value.
     last = _ASIDE.sub(" ", last)
     if speaks_of_another_place(last) or says_it_fails(last):

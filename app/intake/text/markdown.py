@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from markdown_it import MarkdownIt
 
@@ -52,13 +52,14 @@ class Block:
     """A piece of a report.
 
     `kind` is `code`, `prose` or `heading`. `language` is the tag of a fence. `fenced`: the code stands in a
-    fence.
+    fence. `quoted`: it stands behind quote marks.
     """
 
     kind: str
     text: str
     language: str = ""
     fenced: bool = False
+    quoted: bool = False
 
     @property
     def may_be_python(self) -> bool:
@@ -254,9 +255,12 @@ def blocks_of(text: str) -> list[Block]:
     )
     blocks: list[Block] = []
     heading = False
+    depth = 0
     for token in reader.parse(_quoted_once(lines)):
+        depth += token.nesting if token.type.startswith("blockquote") else 0
         if token.type in {"fence", "code_block"}:
-            blocks.append(_code_block(token.info, token.content, fenced=token.type == "fence"))
+            block = _code_block(token.info, token.content, fenced=token.type == "fence")
+            blocks.append(replace(block, quoted=depth > 0))
         elif token.type == "heading_open":
             heading = True
         elif token.type == "heading_close":
@@ -265,9 +269,8 @@ def blocks_of(text: str) -> list[Block]:
             raw = token.content if heading else "\n".join(lines[token.map[0] : token.map[1]])
             visible = without_tags(raw).strip("\n")
             if visible.strip():
-                blocks.append(
-                    Block("heading" if heading else "prose", visible.strip() if heading else visible)
-                )
+                kind, words = ("heading", visible.strip()) if heading else ("prose", visible)
+                blocks.append(Block(kind, words, quoted=depth > 0))
     return blocks
 
 

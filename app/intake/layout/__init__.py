@@ -1,0 +1,1 @@
+"""The layout of a report: what its headings, captions, lists and tables say of the blocks below them."""

@@ -1,0 +1,47 @@
+"""Reads the layout of a report before its words are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from app.intake.layout.commented_blocks import with_commented_outputs
+from app.intake.layout.diff_blocks import with_sides_of_diffs
+from app.intake.layout.displayed_objects import with_displayed_objects
+from app.intake.layout.headed_values import with_headed_values
+from app.intake.layout.labelled_blocks import with_split_blocks
+from app.intake.layout.outputs_in_place import (
+    with_outputs_of_commands,
+    with_values_of_controls,
+    with_values_of_labels,
+)
+from app.intake.layout.paired_outputs import with_captions_of_headings, with_places_of_pairs
+from app.intake.layout.quoted_replies import without_quoted_replies
+from app.intake.layout.version_rows import with_results_of_versions
+from app.intake.snippets.parts import Part
+from app.intake.text.markdown import Block
+
+# Each pass sees what the ones above made of the parts.
+_PASSES: tuple[Callable[[Sequence[Part]], list[Part]], ...] = (
+    with_outputs_of_commands,
+    with_values_of_labels,
+    with_values_of_controls,
+    with_results_of_versions,
+    with_commented_outputs,
+    with_displayed_objects,
+    with_split_blocks,
+    with_headed_values,
+    with_captions_of_headings,
+    with_places_of_pairs,
+)
+
+
+def arranged_blocks(blocks: Sequence[Block]) -> list[Block]:
+    """The blocks of a report, without quoted replies, and with a block for each side of a diff."""
+    return with_sides_of_diffs(without_quoted_replies(blocks))
+
+
+def arranged(parts: Sequence[Part]) -> list[Part]:
+    """The parts of a report, in which each output stands alone below its own caption."""
+    for read in _PASSES:
+        parts = read(parts)
+    return [*parts]

@@ -1,0 +1,107 @@
+"""Reads outputs of several lines in the comments and the docstring of a script."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+
+from app.intake.claim.comments import commented_outputs
+from app.intake.code.syntax import tree_of
+from app.intake.layout.captions import is_expected_caption, is_seen_caption
+from app.intake.layout.labelled_blocks import EXPECTED, SEEN
+from app.intake.layout.version_rows import is_result_of_version
+from app.intake.snippets.output_marks import commented_output
+from app.intake.snippets.parts import Part, PartKind
+from app.intake.snippets.transcripts import does_something
+from app.intake.words.vocabulary import is_printed_line, is_prose
+
+_COMMENT = re.compile(r"[ \t]*#(?!!) ?(?P<text>.*)$")
+_PRINTS = re.compile(r"[ \t]*(?:print\(|[\w.]+\(.*\)[ \t]*$|[A-Za-z_]\w*[ \t]*$)")
+_MOST_LINES = 2_000
+_MOST_CAPTION = 60
+_LEAST_LINES = 2
+
+
+def with_commented_outputs(parts: Sequence[Part]) -> list[Part]:
+    """The parts, with outputs behind a script for the blocks in its comments that show them."""
+    result: list[Part] = []
+    for part in parts:
+        result.append(part)
+        if part.kind is PartKind.CODE and not part.transcript and ("#" in part.text or '"""' in part.text):
+            result += [
+                Part(PartKind.OUTPUT, text, part.heading, caption) for caption, text in _outputs(part.text)
+            ]
+    return result
+
+
+def _outputs(code: str) -> list[tuple[str, str]]:
+    """(caption, lines) of what the script prints, and of what it should print."""
+    lines = code.split("\n")[:_MOST_LINES]
+    sides: dict[str, list[str]] = {}
+    for text in (*_comments(lines), *_docstring(code)):
+        for caption, section in _sections(text):
+            sides.setdefault(caption, []).extend(section)
+    if not commented_outputs(code)[0]:
+        below = [line for run in _runs_below_prints(lines) for line in run]
+        if below:
+            sides.setdefault(SEEN, below)
+    return [(caption, "\n".join(section)) for caption, section in sides.items() if SEEN in sides]
+
+
+def _comments(lines: Sequence[str]) -> Iterator[list[str]]:
+    """The runs of lines that are nothing but comments, without their signs."""
+    run: list[str] = []
+    for line in [*lines, ""]:
+        match = _COMMENT.match(line)
+        if match:
+            run.append(match["text"])
+        elif run:
+            yield run
+            run = []
+
+
+def _docstring(code: str) -> list[list[str]]:
+    tree = tree_of(code)
+    first = tree.body[0] if tree is not None and tree.body else None
+    if not isinstance(first, ast.Expr) or not isinstance(first.value, ast.Constant):
+        return []
+    return [first.value.value.split("\n")] if isinstance(first.value.value, str) else []
+
+
+def _sections(lines: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """(caption, lines) of each caption that has nothing but printed lines below it."""
+    caption, section = "", list[str]()
+    for line in [*lines, SEEN]:
+        words = line.strip()[:_MOST_CAPTION]
+        side = EXPECTED if is_expected_caption(words) else SEEN if is_seen_caption(words) else ""
+        if not (words and side):
+            section += [line] if line.strip() else []
+            continue
+        if caption and section and not any(map(is_prose, section)):
+            yield caption, section
+        caption, section = side, []
+
+
+def _runs_below_prints(lines: Sequence[str]) -> Iterator[list[str]]:
+    """Comments of several printed lines right below a line that prints."""
+    at = 0
+    while at < len(lines):
+        run = _run_at(lines, at)
+        is_below = len(run) >= _LEAST_LINES and at > 0 and _PRINTS.match(lines[at - 1]) is not None
+        # Marked lines are read with the script.
+        if is_below and _is_output(run) and not commented_output([f"# {line}" for line in run]):
+            yield run
+        at += max(1, len(run))
+
+
+def _run_at(lines: Sequence[str], start: int) -> list[str]:
+    run: list[str] = []
+    while start + len(run) < len(lines) and (match := _COMMENT.match(lines[start + len(run)])):
+        run.append(match["text"])
+    return run
+
+
+def _is_output(run: Sequence[str]) -> bool:
+    is_printed = all(map(is_printed_line, run)) and not all(map(is_result_of_version, run))
+    return is_printed and not does_something("\n".join(run))
