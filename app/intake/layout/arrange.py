@@ -40,7 +40,7 @@ def arranged_blocks(blocks: Sequence[Block]) -> list[Block]:
     return with_sides_of_diffs(without_quoted_replies(blocks))
 
 
-def arranged(parts: Sequence[Part]) -> list[Part]:
+def arrange(parts: Sequence[Part]) -> list[Part]:
     """The parts of a report, in which each output stands alone below its own caption."""
     for read in _PASSES:
         parts = read(parts)

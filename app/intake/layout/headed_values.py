@@ -39,8 +39,8 @@ def _sides(parts: Sequence[Part]) -> dict[str, str]:
         side = _side_of(part.heading)
         if side and part.kind is not PartKind.PROSE:
             return {}
-        found = [each.strip() for each in _VALUE.findall(part.text[:_MOST_TEXT])] if side else []
-        values.setdefault(side, []).extend(each for each in found if is_printed_line(each))
+        texts = [each.strip() for each in _VALUE.findall(part.text[:_MOST_TEXT])] if side else []
+        values.setdefault(side, []).extend(each for each in texts if is_printed_line(each))
     for both, order in ((_BOTH, (SEEN, EXPECTED)), (_BOTH_TURNED, (EXPECTED, SEEN))):
         pairs = [
             _VALUE.findall(part.text[:_MOST_TEXT])

@@ -39,7 +39,7 @@ def _sides(part: Part, code: str) -> list[tuple[str, str]]:
         return _of_doctest(part, lines)
     if "Traceback (most recent call last)" in part.text:
         return []
-    return _labelled(lines, code)
+    return _of_labels(lines, code)
 
 
 def _of_doctest(part: Part, lines: Sequence[str]) -> list[tuple[str, str]]:
@@ -48,7 +48,7 @@ def _of_doctest(part: Part, lines: Sequence[str]) -> list[tuple[str, str]]:
     return [(part.before, "\n".join(rest))] if len(rest) < len(lines) else []
 
 
-def _labelled(lines: Sequence[str], code: str) -> list[tuple[str, str]]:
+def _of_labels(lines: Sequence[str], code: str) -> list[tuple[str, str]]:
     sides: list[tuple[str, list[str]]] = []
     for line in lines:
         match = _LABELLED.match(line)

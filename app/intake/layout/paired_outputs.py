@@ -17,8 +17,8 @@ from app.intake.layout.captions import (
 from app.intake.snippets.parts import Part, PartKind
 
 _CHANGES = re.compile(
-    r"\b(?:regress\w*|upgrad\w*|updat\w*|version\w*|releas\w*|since|chang\w+|used to|no longer|broke\w*"
-    r"|downgrad\w*|commit\w*|bisect\w*|\d{1,3}\.\d{1,3}(?:\.\d{1,3})?)\b",
+    r"\b(?:regress\w*|upgrad\w*|updat\w*|version\w*|releases?|released|since|chang\w+|used to"
+    r"|no longer|broke\w*|downgrad\w*|commit\w*|bisect\w*|\d{1,3}\.\d{1,3}(?:\.\d{1,3})?)\b",
     re.IGNORECASE,
 )
 _MOST_CAPTION = 200

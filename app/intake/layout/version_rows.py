@@ -178,9 +178,9 @@ def _rows_of_table(table: Sequence[Sequence[str]]) -> Iterator[_Row]:
         version = row[versions[0]]
         own = version if any(map(str.isalpha, version.lstrip("v"))) else f"{package} {version}"
         mark = row[marks[0]] if marks else ""
-        found = _row_of(own, row[values[0]], mark, is_named=_OF_VERSIONS.fullmatch(name) is not None)
-        if found:
-            yield found
+        result = _row_of(own, row[values[0]], mark, is_named=_OF_VERSIONS.fullmatch(name) is not None)
+        if result:
+            yield result
 
 
 def _outputs(rows: Sequence[_Row], part: Part) -> list[Part]:
@@ -202,12 +202,12 @@ def _outputs(rows: Sequence[_Row], part: Part) -> list[Part]:
     good = [row for row in rows if row.value in right]
     since = min((row.version for row in bad), key=_order)
     is_since = all(_order(row.version) < _order(since) for row in good)
-    shown = {row.value: row for row in good}
+    by_value = {row.value: row for row in good}
     return [
         Part(PartKind.OUTPUT, bug, part.heading, f"{_full(since) if is_since else 'It'} prints:"),
         *(
             Part(PartKind.OUTPUT, value, part.heading, f"{_full(row.version)} prints:", elsewhere=True)
-            for value, row in shown.items()
+            for value, row in by_value.items()
         ),
     ]
 
