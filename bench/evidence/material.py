@@ -16,6 +16,7 @@ from app.intake.code.randomness import THREADS, sources_of
 from app.intake.code.uninitialised_memory import uses_uninitialised_memory
 from app.intake.read import read
 from app.judging.cause.out_of_sight import leaves_sight
+from app.judging.cause.own_parts import own_parts
 from app.judging.dossier.build import build_dossier
 from app.judging.dossier.document import Dossier, DossierCell
 from app.limits import NO_READ_LIMITS
@@ -189,6 +190,7 @@ def dossier_of(case: Case, row: Mapping[str, Any]) -> Dossier:
         compiles=compiles(text),
         takes_memory=uses_uninitialised_memory(text),
         leaves_sight=leaves_sight(text),
+        own_parts=own_parts(text),
     )
 
 

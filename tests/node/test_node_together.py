@@ -39,7 +39,8 @@ together = load("together", shadow=shadow)
 stand_ins = load("../check/stand_ins")
 kinds = load("step_kinds", shadow=shadow, stand_ins=stand_ins)
 whole = load("whole_numbers", shadow=shadow)
-parts = {"together": together, "step_kinds": kinds, "whole_numbers": whole, "choices": load("choices")}
+parts = {"together": together, "step_kinds": kinds, "whole_numbers": whole}
+parts["choices"] = load("choices", shadow=shadow)
 parts["masks"] = load("masks", shadow=shadow)
 steps = load("shadow_steps", shadow=shadow, **parts)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from app.judging.cause.out_of_sight import leaves_sight
+from app.judging.cause.own_parts import own_parts
 from app.judging.dossier.build import build_dossier
 from app.judging.dossier.document import Dossier, DossierCell
 from worker.contract.trace import Trace
@@ -37,6 +38,8 @@ def dossiers_of(scripts: Mapping[str, str], toolchains: Path, toolchain: str, fo
         seen = {"stdout": row["stdout"], "attempts": 1, "outputs": 1}
         trace = Trace.model_validate(row["trace"])
         cells = [DossierCell(label="cpu", **seen), DossierCell(label="on", trace=trace, **seen)]
-        return build_dossier(cells, leaves_sight=leaves_sight(scripts[name]))
+        return build_dossier(
+            cells, leaves_sight=leaves_sight(scripts[name]), own_parts=own_parts(scripts[name])
+        )
 
     return dossier

@@ -72,6 +72,9 @@ OperationDigests = Annotated[
 StepSample = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9+/]{86}==$", max_length=88)]
 
 
+ShownName = Annotated[str, StringConstraints(pattern=r"^(?:print|read)\[[0-9]{1,9}\]$|^\w+$", max_length=80)]
+
+
 class ShownValue(Message):
     """Something that a script shows, held against the float64 reference.
 
@@ -85,7 +88,7 @@ class ShownValue(Message):
     `free`: it is one of several right answers, such as a singular vector with its sign.
     """
 
-    name: Annotated[str, StringConstraints(pattern=r"^(?:print|read)\[[0-9]{1,9}\]$|^\w+$", max_length=80)]
+    name: ShownName
     number: Count
     dtype: DtypeName
     shape: Annotated[list[Count], Field(max_length=MOST_DIMENSIONS)] = Field(default_factory=list)
@@ -161,17 +164,20 @@ class Shadow(Message):
     """Values that a script shows, held against float64, which was computed beside it.
 
     `restart_count` counts all restarts, `free_choices` those of them where several answers are right.
-    `undefined` has casts of numbers that the integer type can't hold: `elements` of them; `overflowed` has
-    arithmetic on integers that goes beyond its type. `unwritten` has operations that read `elements` which
-    nobody had written. `of_itself` has differences of a tensor with itself.
-    `stopped_at` is the operation at which `stopped_by`, a budget, ended it: what is shown later has no
-    reference. `seconds` is the time that it took. `omitted` counts shown values that were not held against
-    it, and comparisons and values outside that have no place here.
+    `undefined` has casts of numbers that the integer type can't hold: `elements` of them; `overflowed`
+    has arithmetic on integers that goes beyond its type. `unwritten` has operations that read `elements`
+    which nobody had written. `alike` names pairs of shown tensors that different operations gave: nearly
+    the same, and apart in float64, too. `nearest`: each step gave the nearest numbers of its type, as
+    IEEE 754 has it. `of_itself` has differences of a tensor with itself. `stopped_at` is the operation at
+    which `stopped_by`, a budget, ended it: what is shown later has no reference. `seconds` is the time
+    that it took. `omitted` counts shown values that were not held against it, and comparisons and values
+    outside that have no place here.
     """
 
     values: Annotated[list[ShownValue], Field(max_length=100)] = Field(default_factory=list)
     compared: Annotated[list[ComparedValues], Field(max_length=100)] = Field(default_factory=list)
     omitted: Count = 0
+    alike: Annotated[list[tuple[ShownName, ShownName]], Field(max_length=5)] = Field(default_factory=list)
     restarts: Annotated[list[Restart], Field(max_length=10)] = Field(default_factory=list)
     restart_count: Count = 0
     free_choices: Count = 0
@@ -180,6 +186,7 @@ class Shadow(Message):
     overflowed: Annotated[list[Decision], Field(max_length=10)] = Field(default_factory=list)
     unwritten: Annotated[list[Decision], Field(max_length=10)] = Field(default_factory=list)
     of_itself: Annotated[list[Decision], Field(max_length=10)] = Field(default_factory=list)
+    nearest: bool = False
     stopped_at: Count | None = None
     stopped_by: Literal["bytes", "seconds"] | None = None
     seconds: Size = 0.0

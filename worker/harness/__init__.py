@@ -137,6 +137,7 @@ _LOADED_BY_THE_HARNESS = (
     "shadow/unwritten.py",
     "shadow/whole_numbers.py",
     "shadow/choices.py",
+    "shadow/alike.py",
     "shadow/masks.py",
     "shadow/step_digests.py",
 )

@@ -118,7 +118,7 @@ class Trace(TorchDispatchMode):
         self.pid = os.getpid()
         # These know kernels, follow operations in float64, and hold shown values against it. None: no shadow.
         self.stand_ins = self.follower = self.shown = self.own = self.unwritten = self.snapshots = None
-        self.new_kind = None
+        self.new_kind = self.bits = None
 
     def start(self):
         """Record in this thread, and in each thread that starts from now on."""
@@ -174,6 +174,8 @@ class Trace(TorchDispatchMode):
         if os.getpid() != self.pid:
             return None
         known = self.known.get(id(func)) or self.know(func)
+        if known.kind is not None and known.kind.reads_bits and self.follower.table.stopped is None:
+            self.bits.look(self.seen, *args[:2])
         if known.is_view or (self.is_full and self.passes(known, types, args, kwargs)):
             return None
         call = operations.Call(known, args, kwargs)
@@ -323,14 +325,15 @@ def start(printed=None):
         shadow = load("shadow", tensors_of=tensors_of, noise=load("noise"))
         table = shadow.Shadow()
         trace.snapshots = load("snapshots", shadow=shadow).Snapshots(table, copy_to_cpu)
-        trace.shown = load("shown_values", shadow=shadow).ShownValues(table)
+        alike = load("alike", shadow=shadow).Alike(table)
+        trace.shown = load("shown_values", shadow=shadow).ShownValues(table, alike)
         trace.shown.watch_reading(lambda: trace.seen)
         trace.own = load("own_kernels").OwnKernels()
         parts = {name: load(name, shadow=shadow) for name in PARTS}
         kinds = parts["step_kinds"] = load("step_kinds", shadow=shadow, stand_ins=trace.stand_ins)
         steps = load("shadow_steps", shadow=shadow, **parts)
         trace.unwritten = load("unwritten", shadow=shadow).Unwritten(table.unwritten)
-        trace.new_kind = kinds.Kind
+        trace.new_kind, trace.bits = kinds.Kind, parts["whole_numbers"].Bits(table)
         trace.follower = steps.Follower(table, trace.shown, operations.may_use_tf32)
         if printed is not None:
             trace.shown.watch_printing(printed, lambda: trace.seen)

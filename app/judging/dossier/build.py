@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.judging.cause.cause import sentence
-from app.judging.cause.defect import NOT_ANALYSED, OF_THE_SCRIPT, defect_of, missing_for, order_of
-from app.judging.cause.trace_verdict import FAR_APART, cause_by_trace, first_difference, is_amplified
+from app.judging.cause.defect import NOT_ANALYSED, OF_THE_SCRIPT, defect_of, order_of
+from app.judging.cause.own_parts import OwnParts
+from app.judging.cause.trace_verdict import FAR_APART, cause_by_trace, is_amplified
 from app.judging.dossier.alignment import divergences
 from app.judging.dossier.document import Dossier, DossierCell, NumberInQuestion, Right, cells_with_trace
-from app.judging.dossier.float64_values import DOUBLE, is_checked_by_narrower_types
+from app.judging.dossier.float64_values import DOUBLE
+from app.judging.dossier.gaps import gaps_of, of_failures, of_memory, of_own_parts
 from app.judging.dossier.layers import layers_finding
-from app.judging.dossier.questions import (
-    operations_of_unknown_origin,
-    own_operations,
-    questions,
-)
-from app.judging.dossier.shown_numbers import numbers_in_question
+from app.judging.dossier.questions import questions
+from app.judging.dossier.sentences import cause_sentence, defect_sentence, summary_of
+from app.judging.dossier.shown_numbers import HALF_OF_DOUBLE, numbers_in_question
 from app.judging.judgement import Defect
-from worker.contract.trace import Trace
+from worker.contract.trace import Shadow, Trace
 
 # These say why repeats differ.
 _OF_VARIATION = OF_THE_SCRIPT | {"nondeterministic_kernel", "thread_order", "uninitialised_memory"}
@@ -31,12 +29,13 @@ _EPSILONS = {"bfloat16": 2.0**-7, "float16": 2.0**-10}
 # So many units in the last place are a loss of digits.
 MANY_UNITS = 32
 # A number has lost half of its digits if it moves by the root of its type's rounding.
-_HALF_OF_THE_DIGITS = {"torch.float64": 2.0**-26, "torch.complex128": 2.0**-26}
+_HALF_OF_THE_DIGITS = dict.fromkeys(DOUBLE, HALF_OF_DOUBLE)
 _HALF_OF_SINGLE = 2.0**-11.5
 _DIFFERENCES = {"aten::sub", "aten::rsub", "aten::add", "aten::max", "aten::abs"}
 _TESTS = {
     "unexplained": "An operation was evaluated in float64 on its own inputs and on neighbours of these.",
-    "rounding": "Every operation and every shown value lies within what rounding allows.",
+    "rounding": "Every operation and every shown value lies within what rounding allows, or each step gave "
+    "the nearest number of its type.",
     "ill_conditioned": "Moving the inputs by one ULP, or rounding each step, moves the reference as far.",
     "reduced_precision": "The results are as exact as reduced factors allow, and not as exact as full ones.",
     "compiler_frontend": "Its output lies outside what rounding allows, and the uncompiled one inside.",
@@ -59,6 +58,7 @@ def build_dossier(
     compiles: bool = False,
     takes_memory: bool = False,
     leaves_sight: Sequence[str] = (),
+    own_parts: OwnParts | None = None,
     report: str | None = None,
     run: str | None = None,
     title: str = "",
@@ -66,16 +66,19 @@ def build_dossier(
     """The dossier. A trace may show a cause that comes before the run's own `cause` (with its `defect`).
 
     `compiles`: the script asks for compilation. `takes_memory`: it takes memory that nobody has written.
-    `leaves_sight`: by what else it computes, as "numpy".
+    `leaves_sight`: by what else it computes, as "numpy". `own_parts`: what it puts into torch, by its text.
     """
     with_trace = cells_with_trace(cells)
     numbers, omitted = numbers_in_question(cells)
     layers = layers_finding(cells, compiles=compiles)
     best_cause = _cause(with_trace, numbers, [cause, layers.cause])
-    unknown = _unknown(with_trace, are_layers_known=layers.answered)
+    unknown = gaps_of(with_trace, are_layers_known=layers.answered)
     if best_cause not in _OF_VARIATION and any(cell.outputs > 1 for cell in cells):
         unknown.append("The repeats differ, and no test showed why.")
-    unknown += _of_memory(cells, takes_memory=takes_memory)
+    unknown += of_memory(cells, takes_memory=takes_memory)
+    unknown += of_own_parts(with_trace, own_parts or OwnParts())
+    if best_cause in _TESTS:
+        unknown += of_failures(with_trace)
     if with_trace:
         unknown += [f"The script also computes with {name}, which is not followed." for name in leaves_sight]
     unknown += [
@@ -92,15 +95,17 @@ def build_dossier(
         report=report,
         run=run,
         title=title,
-        summary=_summary(with_trace, numbers, best_cause),
+        summary=summary_of(
+            with_trace, numbers, best_cause, is_tested=best_cause in _TESTS, is_open=bool(unknown)
+        ),
         cells=[cell.label for cell in with_trace],
         numbers=numbers,
         numbers_omitted=omitted,
         cause=best_cause,
-        cause_sentence=_cause_sentence(best_cause, with_trace),
+        cause_sentence=cause_sentence(best_cause, with_trace, numbers, is_open=bool(unknown)),
         cause_test=_TESTS.get(best_cause or "", ""),
         defect=defect,
-        defect_sentence=_defect_sentence(best_cause, defect, unknown, with_trace),
+        defect_sentence=defect_sentence(best_cause, defect, unknown, with_trace),
         divergences=divergences(with_trace),
         questions=questions(cells, numbers, layers.question),
         unknown=unknown,
@@ -149,15 +154,25 @@ def _cause_by_shadow(cells: Sequence[DossierCell], numbers: Sequence[NumberInQue
     # Without a number in question, all that is shown is exact, once the decisions are as they are.
     if decides and (steps or follow or not numbers):
         return "rounding_before_a_decision"
-    if not all(is_whole(trace) for trace in traces) or any(
-        number.right is not Right.ALL or number.formulas_differ for number in numbers
-    ):
+    if not all(is_whole(trace) for trace in traces) or not _are_explained(numbers, shadows):
         return None
     if any(_is_sensitive(number, epsilon) for number in numbers):
         return "ill_conditioned"
     # A NaN that float64 gives, too, is no rounding.
     rounded = "rounding" if any(map(_is_rounded, numbers)) else None
     return "sign_or_order" if chooses else rounded
+
+
+def _are_explained(numbers: Sequence[NumberInQuestion], shadows: Sequence[Shadow]) -> bool:
+    """Whether each number lies within its bounds, or roundings to one side have added up.
+
+    They have where each step gave the nearest number of its type, as IEEE 754 has it.
+    """
+    if any(number.right is Right.UNKNOWN or number.formulas_differ for number in numbers):
+        return False
+    outside = [number for number in numbers if number.right is not Right.ALL]
+    is_slight = all((side.relative or 1.0) < FAR_APART for number in outside for side in number.sides)
+    return not outside or (is_slight and all(shadow.nearest for shadow in shadows))
 
 
 def _is_tied(traces: Sequence[Trace]) -> bool:
@@ -221,149 +236,3 @@ def _is_sensitive(number: NumberInQuestion, epsilon: float) -> bool:
                 abs(side.reference) > 0 and side.error is not None and abs(side.reference) > side.error / 1e3
             )
     return False
-
-
-def _cause_sentence(cause: str | None, cells: Sequence[DossierCell]) -> str:
-    own, wrong = own_operations(cells), _wrong_operations(cells)
-    if cause == "sign_or_order" and not any(cell.trace and cell.trace.pairs for cell in cells):
-        return "Signs or the order of the numbers are free in what the script shows. The factors are right."
-    if cause == "unexplained" and wrong and wrong <= set(own):
-        names = ", ".join(sorted(wrong))
-        return (
-            "One operation is further from the exact result than rounding explains. "
-            f"It is an implementation that the script registers for {names}, not torch's own."
-        )
-    if cause == "unexplained" and wrong & {*own, *operations_of_unknown_origin(cells)}:
-        return f"{sentence(cause)} Nothing shows whether it is torch's own implementation."
-    return sentence(cause)
-
-
-def _wrong_operations(cells: Sequence[DossierCell]) -> set[str]:
-    """The operations that rounding does not explain."""
-    return {
-        operation.name
-        for cell in cells
-        if cell.trace is not None
-        for operation in cell.trace.operations
-        if any(side.explained is False for side in operation.sides)
-    }
-
-
-def _defect_sentence(
-    cause: str | None, defect: Defect, unknown: Sequence[str], cells: Sequence[DossierCell]
-) -> str:
-    if cause is None:
-        return "No test showed a cause."
-    if defect is Defect.YES:
-        place = (
-            "the script's own implementation"
-            if (wrong := _wrong_operations(cells)) and wrong <= set(own_operations(cells))
-            else "what computes the numbers"
-        )
-        return f"This is a defect of {place}." if cause == "unexplained" else "This is a defect."
-    if defect is Defect.NO:
-        return "This is not a defect."
-    missing = missing_for(cause)
-    if missing:
-        return " ".join(missing)
-    return "Undecided: not everything was looked at." if unknown else "Undecided."
-
-
-def _summary(cells: Sequence[DossierCell], numbers: Sequence[NumberInQuestion], cause: str | None) -> str:
-    if not cells:
-        return "No cell of this run was traced, so nothing is known about its numbers."
-    if cause == "unexplained":
-        wrong = next(
-            (
-                first
-                for cell in cells
-                if cell.trace is not None
-                and cell.trace.unexplained
-                and (first := first_difference(cell.trace)) is not None
-            ),
-            None,
-        )
-        name = "An operation" if wrong is None else f"Operation {wrong.number}, {wrong.name},"
-        return f"{name} gives what rounding does not explain."
-    if not any(cell.trace is not None and cell.trace.operations_seen for cell in cells):
-        return "The script runs no operation of torch that computes numbers."
-    if not numbers and cause not in _TESTS:
-        return "Every number that the script shows and that could be checked is exact."
-    if cause is not None:
-        return _cause_sentence(cause, cells)
-    return numbers[0].sentence
-
-
-def _unknown(cells: Sequence[DossierCell], *, are_layers_known: bool) -> list[str]:
-    """The gaps: things that were not looked at, or can't be known."""
-    rows: list[str] = []
-    for cell in cells:
-        if cell.trace is not None:
-            rows += [f"{cell.label}: {gap}" for gap in _gaps(cell.trace)]
-    if not are_layers_known:
-        rows.append("The script asks for compilation, and what it compiles could not be compared.")
-    return rows
-
-
-def _of_memory(cells: Sequence[DossierCell], *, takes_memory: bool) -> list[str]:
-    """The gaps about memory that nobody wrote: none if a cell filled it with NaN."""
-    if any("fill" in cell.settings and cell.attempts for cell in cells):
-        return []
-    reads = [
-        (cell.label, read)
-        for cell in cells
-        if cell.trace is not None and cell.trace.shadow is not None
-        for read in cell.trace.shadow.unwritten[:1]
-    ]
-    if reads:
-        return [
-            f"{label}: operation {read.number}, {read.name}, reads memory that nobody wrote. No cell with "
-            "fill=nan shows whether a number depends on it."
-            for label, read in reads
-        ]
-    if takes_memory and any(cell.trace is not None for cell in cells):
-        return ["The script takes memory that nobody wrote, and no cell with fill=nan shows what it gives."]
-    return []
-
-
-def _gaps(trace: Trace) -> list[str]:
-    """The gaps of one trace, in sentences."""
-    rows: list[str] = []
-    if not trace.whole:
-        rows.append("Some operations were not recorded: too many or too large, or in a child process.")
-    if trace.answered < trace.asked:
-        rows.append(f"{trace.asked - trace.answered} operations were not held against float64: time was up.")
-    if trace.unjudged:
-        rows.append(
-            f"{trace.unjudged} results have no single right answer, or can't be evaluated in float64."
-        )
-    if trace.replaced:
-        names = ", ".join(trace.replaced[:3])
-        rows.append(f"Nothing shows what the script's own implementation should give: {names}.")
-    shadow = trace.shadow
-    if shadow is None:
-        return [*rows, "No reference was computed for what the script shows."]
-    if shadow.stopped_at is not None:
-        rows.append(
-            f"The reference stopped at operation {shadow.stopped_at}: no {shadow.stopped_by} were left."
-        )
-    rows += [
-        f"The reference restarted at operation {restart.number}, {restart.name}: {restart.why}."
-        for restart in [each for each in shadow.restarts if each.why != "several right answers"][:3]
-    ]
-    if shadow.restart_count - shadow.free_choices > 3:
-        rows.append(f"The reference restarted {shadow.restart_count} times in all.")
-    if any(value.dtype in DOUBLE for value in shadow.values) and not is_checked_by_narrower_types(trace):
-        rows.append("Some shown values are float64 themselves: only their uncertainty is known.")
-    rows += [
-        f"Operation {each.number}, {each.name}, goes beyond what its integers hold ({each.elements} times)."
-        for each in shadow.overflowed[:2]
-    ]
-    rows += [
-        f"Operation {each.number}, {each.name}, takes the difference of a tensor with itself. Nothing shows "
-        "what the script means to compare."
-        for each in shadow.of_itself[:2]
-    ]
-    if shadow.omitted:
-        rows.append(f"{shadow.omitted} further shown values were left out.")
-    return rows

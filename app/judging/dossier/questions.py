@@ -80,8 +80,8 @@ def _right_side(cells: Sequence[DossierCell], numbers: Sequence[NumberInQuestion
 
 def _decisions(shadow: Shadow) -> list[str]:
     return [
-        f"Operation {decision.number}, {decision.name}, decides differently in float64 for "
-        f"{_count(decision.elements, 'element')}."
+        f"Operation {decision.number}, {decision.name}, decides differently in float64, or if its "
+        f"inputs are rounded otherwise, for {_count(decision.elements, 'element')}."
         for decision in shadow.decisions[:2]
     ]
 

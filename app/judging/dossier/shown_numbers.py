@@ -14,6 +14,8 @@ from worker.contract.trace import ComparedSide, ComparedValues, ShownValue
 # The same limits as in the harness: a side is explained within so many units and so many spreads.
 UNITS, SPREADS = 16, 8
 MOST_NUMBERS = 12
+# A number of float64 has lost half of its digits if it moves by this share.
+HALF_OF_DOUBLE = 2.0**-26
 _MOST_LINES, _MOST_CHARACTERS = 500, 400
 _INDEXED = re.compile(r"(print|read|compared)\[(\d+)\]")
 # A type that is as exact as the reference.
@@ -26,7 +28,12 @@ def numbers_in_question(cells: Sequence[DossierCell]) -> tuple[list[NumberInQues
     Numbers without any error, shown on one side only, are in no question.
     """
     numbers = [*_comparisons_in_question(cells), *_values_in_question(cells)]
-    telling = _without_repeats(sorted((number for number in numbers if _is_in_question(number)), key=_rank))
+    sizes = [
+        abs(side.reference) for each in numbers for side in each.sides if isinstance(side.reference, float)
+    ]
+    largest = max((size for size in sizes if math.isfinite(size)), default=0.0)
+    in_question = (each for each in numbers if _is_in_question(each) or _has_lost_digits(each, largest))
+    telling = _without_repeats(sorted(in_question, key=_rank))
     return telling[:MOST_NUMBERS], max(0, len(telling) - MOST_NUMBERS)
 
 
@@ -45,6 +52,20 @@ def _without_repeats(numbers: Sequence[NumberInQuestion]) -> list[NumberInQuesti
 def _is_in_question(number: NumberInQuestion) -> bool:
     return bool(number.gap) or any(
         side.error is None or side.error > 0 or not isinstance(side.value, float) for side in number.sides
+    )
+
+
+def _has_lost_digits(number: NumberInQuestion, largest: float) -> bool:
+    """Whether a number of float64, which is its own reference, is moved by half of its digits.
+
+    A residual is nothing but rounding: it is moved much less than the largest number beside it.
+    """
+    return any(
+        side.dtype in _DOUBLE
+        and isinstance(side.reference, float)
+        and max(side.uncertainty or 0.0, side.rounding or 0.0)
+        > HALF_OF_DOUBLE * max(abs(side.reference), largest)
+        for side in number.sides
     )
 
 
@@ -199,10 +220,10 @@ def _judge(number: NumberInQuestion) -> tuple[Right, str]:
         near = " and ".join(f"{side.label} ({distance_words(side)})" for side in good)
         return (
             Right.SOME,
-            f"Nearer to float64: {near}. {apart}, more than the rounding of its steps allows.",
+            f"Nearer to float64: {near}. {apart}, more than independent roundings of its steps explain.",
         )
     hint = "The operations show whether one of them is wrong."
-    return Right.NONE, f"{apart}, more than the rounding of the steps allows. {hint}"
+    return Right.NONE, f"{apart}, more than independent roundings of the steps explain. {hint}"
 
 
 def _all_explained(number: NumberInQuestion) -> str:

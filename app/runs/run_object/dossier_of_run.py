@@ -5,6 +5,7 @@ from __future__ import annotations
 from app.intake.code.uninitialised_memory import uses_uninitialised_memory
 from app.judging.cause.defect import OF_THE_SCRIPT, defect_of
 from app.judging.cause.out_of_sight import leaves_sight
+from app.judging.cause.own_parts import own_parts
 from app.judging.dossier.build import build_dossier
 from app.judging.dossier.document import Dossier, DossierCell
 from app.judging.judgement import Defect, Verdict
@@ -32,6 +33,7 @@ def dossier_of_run(run: RunDocument) -> Dossier:
         compiles=compiles(text) or any(word in text for word in _SCRIPTED),
         takes_memory=uses_uninitialised_memory(text),
         leaves_sight=leaves_sight(text),
+        own_parts=own_parts(text),
         report=run.report.id,
         run=run.id,
         title=run.report.title,

@@ -1,5 +1,6 @@
 """Tells the kernels that a script registers from those of torch. `trace.py` loads it."""
 
+import gc
 import os
 import re
 import sys
@@ -109,6 +110,14 @@ class OwnKernels:
         # Whether all kernels of an operation are torch's, as of the last registration.
         self.of_torch = {}
         self.functions = {name: dict(vars(place)) for name, place in places().items()}
+        # Classes that the script makes for a while. Only the collector frees them.
+        self.classes = set()
+        gc.callbacks.append(self.remember)
+
+    def remember(self, phase, _):
+        """Note the script's own classes before the collector frees some."""
+        if phase == "start":
+            self.classes.update(own_classes())
 
     def replacements(self):
         """The functions of torch that the script replaced, and its own implementations of operations."""
@@ -118,7 +127,7 @@ class OwnKernels:
             for name, value in vars(holder).items()
             if is_another(self.functions.get(place, {}).get(name, value), value)
         ]
-        names += [*own_classes(), *hooks()]
+        names += {*own_classes(), *self.classes, *hooks()}
         return sorted(
             {name[:120] for name in names if name.replace(".", "").isidentifier() and name.isascii()}
         )

@@ -130,6 +130,10 @@ class Entry:
 
     def __init__(self, origin, plain, copies):
         self.origin, self.copies = origin, copies
+        # The operation that gave the elements; empty for what the script began with.
+        self.maker = ""
+        # How often torch counted a change of them, by the tensor that was used last.
+        self.version = 0
         self.on_cpu = plain.device.type == "cpu"
         self.item, self.length = plain.element_size(), plain.numel()
         self.shaped = {}
@@ -221,6 +225,8 @@ class Shadow:
         # Where `unwritten.py` saw that memory was read which nobody had written.
         self.unwritten = []
         self.stopped = None
+        # Whether each step gave the nearest numbers of its type.
+        self.all_nearest = True
         self.bytes, self.sweep_at = 0, SWEPT_BYTES
         self.seconds = 0.0
         self.noise = noise.Noise()
@@ -284,6 +290,7 @@ class Shadow:
             "overflowed": self.overflowed,
             "of_itself": self.of_itself,
             "unwritten": self.unwritten,
+            "nearest": self.all_nearest,
             "stopped_at": number,
             "stopped_by": budget,
             "seconds": self.seconds,
@@ -325,6 +332,11 @@ class Shadow:
         """Whether there are shadows of a tensor's storage."""
         is_plain = type(tensor) in (torch.Tensor, torch.nn.Parameter) and is_dense(tensor)
         return is_plain and storage_of(tensor)._cdata in self.table
+
+    def maker_of(self, tensor):
+        """The operation that gave the elements of a tensor's storage; empty if none was seen."""
+        entry = self.table.get(storage_of(tensor)._cdata)
+        return "" if entry is None else entry.maker
 
     def put(self, tensor, plain, copies):
         """Store the shadows of a tensor's storage."""

@@ -75,6 +75,7 @@ class Follower:
         step.dtype = numbers[0].dtype
         step.needs_grad = kind.name in kinds.FOR_BACKWARD and any(each.requires_grad for each in numbers)
         step.views = {id(tensor): self.table.views(tensor, step=step) for tensor in numbers}
+        choices.look_behind(self.table, step, numbers)
         return step
 
     def after(self, step, out):
@@ -151,8 +152,7 @@ class Follower:
         if not step.finite:
             together.check_finite(step, [result[shadow.REFERENCE] for result in results], outputs)
         self._take_own(step, outputs, [(at, results[at]) for at, _ in fresh if at < len(results)])
-        if step.kind.base in kinds.JUMPS and outputs:
-            self._note_jump(step, [result[shadow.REFERENCE] for result in results], outputs)
+        self._note_jump(step, results, outputs)
         for at, tensor in fresh:
             if at not in kinds.UNIQUE.get(step.kind.name, (at,)):
                 # Without vectors there is no choice.
@@ -160,11 +160,15 @@ class Follower:
                     self.table.choose(tensor)
                     self.table.restart(step.number, step.name, "several right answers")
             elif at < len(results):
-                step.entries[id(tensor)] = self._register(tensor, results[at])
+                entry = step.entries[id(tensor)] = self._register(tensor, results[at])
+                entry.maker = step.name
         for tensor in step.written:
             if is_number(tensor):
                 entry = self.table.table[shadow.storage_of(tensor)._cdata]
                 entry.renew(tensor)
+                entry.maker = step.name
+                # Torch counts the change after this.
+                entry.version = choices.version_of(tensor) + 1
                 step.entries[id(tensor)] = entry
 
     def _results(self, step, outputs, fresh):
@@ -233,7 +237,9 @@ class Follower:
         proved = step.kind.is_proved
         for results, theirs in pairs:
             mine = results[shadow.OWN]
-            proved = proved and together.is_close(mine, theirs, step.terms)
+            close = together.is_close(mine, theirs, step.terms)
+            proved = proved and bool(close)
+            self.table.all_nearest = self.table.all_nearest and close == together.NEAREST
             if mine.shape == theirs.shape:
                 mine.copy_(theirs)
         step.proved = proved and bool(pairs)
@@ -303,6 +309,10 @@ class Follower:
             step.proved, is_tied = choices.look(step, outputs[0])
             if is_tied:
                 self.table.restart(step.number, step.name, "several right answers")
+            near = [self._evaluate(step, copy) for copy in shadow.ROUNDED]
+            if others := choices.others(step, outputs[0], near):
+                self._add_decision(step, others)
+                return
         if step.kind.name == "_to_copy":
             whole_numbers.note_undefined(self.table, step, outputs[0])
         is_closeness = step.kind.name == "le" and step.number - self.compared_at < CLOSENESS_STEPS
@@ -316,14 +326,21 @@ class Follower:
         if differing and outputs[0].dtype is torch.bool and self.table.decisions[-1]["number"] == step.number:
             self.masks.note(outputs[0], exact[0], self.table.decisions[-1])
 
-    def _note_jump(self, step, exact, outputs):
-        """Note a step of the result that float64 takes elsewhere."""
+    def _note_jump(self, step, results, outputs):
+        """Note a step of the result that float64 takes elsewhere, or a failure that it does not have."""
+        if choices.fails_by_rounding(step, outputs, results):
+            self._add_decision(step, 1, single=True)
+        if step.kind.base not in kinds.JUMPS or not outputs:
+            return
+        exact = results[0][shadow.REFERENCE]
         height = kinds.JUMPS[step.kind.name.rstrip("_")]
+        if step.kwargs.get("decimals"):
+            height = 0.5 * 10.0 ** -step.kwargs["decimals"]
         if height is None:
             divisor = step.args[1]
             height = 0.5 * (divisor.double() if isinstance(divisor, torch.Tensor) else torch.tensor(divisor))
             height = height.abs().to(outputs[0].device)
-        gap = (exact[0] - outputs[0].double()).abs()
+        gap = (exact - outputs[0].double()).abs()
         self._add_decision(step, int((gap >= height).sum()))
 
     def _add_decision(self, step, elements, *, single=False):

@@ -28,8 +28,8 @@ UNITS_OF_LARGEST = 4
 class ShownValues:
     """The facts of what a script shows, by kind: "print", "read", "end" and "compared"."""
 
-    def __init__(self, table):
-        self.table = table
+    def __init__(self, table, alike):
+        self.table, self.alike = table, alike
         self.counts = collections.Counter()
         # Those that rounding doesn't explain are shown wherever they come.
         self.outside, self.omitted = collections.defaultdict(list), 0
@@ -45,6 +45,8 @@ class ShownValues:
             return
         facts = {**facts_of(tensor, views), "free": self.table.is_free(tensor)}
         self.add(kind, at, facts, number, name)
+        if kind != "end":
+            self.alike.look(facts["name"], tensor, views)
 
     def compare(self, number, both, views):
         """Note a comparison of two tensors of one shape; `views`: the shadows of each."""
@@ -118,11 +120,11 @@ class ShownValues:
                 self.table.run(number, "the end", self.show_tensor, "end", number, value, name)
 
     def facts(self):
-        """The keys `values`, `compared` and `omitted` of the report's `shadow`."""
+        """The keys `values`, `compared`, `omitted` and `alike` of the report's `shadow`."""
         rows = {kind: [*self.first[kind], *self.outside[kind], *self.last[kind]] for kind in self.last}
         compared = rows.pop("compared", [])
         values = [facts for kind in rows for facts in rows[kind]]
-        return {"values": values, "compared": compared, "omitted": self.omitted}
+        return {"values": values, "compared": compared, "omitted": self.omitted, "alike": self.alike.pairs}
 
 
 def word(value):

@@ -22,7 +22,7 @@ EXACT = {
 # These say how large a difference is.
 LARGEST, SIZES, SIGNED = {"max", "amax"}, {"linalg_vector_norm", "norm", "sum", "mean"}, {"sum", "mean"}
 # Equality of rounded numbers says nothing about a decision.
-EQUALITIES = {"eq", "ne", "equal"}
+EQUALITIES = {"eq", "ne", "equal", "allclose"}
 # Their outputs hold no numbers yet, or numbers that nobody computed: their shadows begin at the first use.
 EMPTY = {"empty_like", "new_empty", "new_empty_strided", "set_", "resize_", "_resize_output_"}
 # The outputs that have one right answer each: signs and orders are free in the others, or they go with the
@@ -100,6 +100,7 @@ class Kind:
             or ("batch_norm" in name and argument.name in shadow.WRITTEN)
         ]
 
+        self.reads_bits = schema.name == "aten::view" and schema.overload_name == "dtype"
         self.only_writes = any(getattr(argument, "is_out", False) for argument in schema.arguments)
         self.plain = [
             (at, argument.name)

@@ -32,6 +32,7 @@ MEAN = 1
 # A result this close to float64 on the same inputs needs no further check: in units of itself, and of the sum
 # of the absolute terms of a sum. `rounding_check.py` allows more, never less.
 UNITS_OF_RESULT, UNITS_OF_TERMS = 16, 64
+NEAREST = 2
 # The same in types of 16 bits.
 HALF_UNITS_OF_RESULT, HALF_UNITS_OF_TERMS = 4, 8
 # Numbers of the script that come again, as `numbers_of` gives them.
@@ -241,13 +242,14 @@ def move_far(copies):
 def is_close(mine, theirs, terms):
     """Whether a result of the script lies so close to float64 that rounding explains it without more tests.
 
-    `mine` is what float64 gives for it. Only on the CPU: a card's float64 may have the card's error.
+    NEAREST if it has the nearest numbers of its type: IEEE 754 allows no others for a single step. `mine`
+    is what float64 gives for it. Only on the CPU: a card's float64 may have the card's error.
     """
     if mine.shape != theirs.shape or theirs.dtype not in noise.EPSILON or theirs.device.type != "cpu":
         return False
     if terms is None and torch.equal(mine.to(theirs.dtype), theirs):
         # The nearest number of its type: that is so for most results of one step.
-        return True
+        return NEAREST
     limits = torch.finfo(theirs.dtype)
     is_half = limits.bits == 16
     if terms is not None and terms.shape == mine.shape and terms.is_floating_point():

@@ -3,7 +3,7 @@
 import torch
 
 shadow = globals()["shadow"]
-tensors_of = shadow.tensors_of
+tensors_of, noise = shadow.tensors_of, shadow.noise.Noise()
 
 # Bits that a script shifts and masks are meant to fall off; these are arithmetic.
 ARITHMETIC = {
@@ -27,7 +27,7 @@ def before(step, inputs):
         return None
     if all(each.dtype is torch.bool for each in inputs) or sum(map(torch.numel, inputs)) > MOST_ELEMENTS:
         return None
-    if step.kind.name == "_to_copy" and step.kwargs.get("dtype") in (None, torch.bool, *shadow.WIDE):
+    if step.kind.name == "_to_copy" and step.kwargs.get("dtype") in (None, torch.bool):
         return None
     out = step.kwargs.get("out")
     kwargs = {name: widen(value) for name, value in step.kwargs.items() if name != "out"}
@@ -48,12 +48,38 @@ def widen(value):
 def note(table, step, result):
     """Note the elements that the integer type of the result does not hold."""
     exact, largest = step.exact
+    if step.kind.name == "_to_copy" and shadow.is_number(result) and not result.is_complex():
+        if not torch.equal(result.double(), exact):
+            # The type has too few digits for the integers.
+            rows = table.begin(result).view(result)[: shadow.OWN]
+            rows.copy_(exact)
+            rounded = rows[shadow.ROUNDED[0] :]
+            rounded.copy_(noise.add_rounding(rounded, rounded, result.dtype))
+        return
     if result.is_floating_point() or result.shape != exact.shape or len(table.overflowed) >= MOST_NOTES:
         return
     allowed = 0.5 + SHARE * exact.abs().nan_to_num().clamp(min=largest)
     elements = int(((result.double() - exact).abs() > allowed).sum())
     if elements:
         table.overflowed.append({"number": step.number, "name": step.name, "elements": elements})
+
+
+class Bits:
+    """Notes numbers that come back from the bits of others: a script may have changed these as integers."""
+
+    def __init__(self, table):
+        self.table, self.are_taken = table, False
+
+    def look(self, number, tensor, dtype):
+        """Look at a view of a tensor as another type."""
+        if not shadow.is_number(tensor):
+            if dtype in shadow.WIDE and self.are_taken:
+                self.table.restart(number, "aten::view", "not in float64")
+        elif dtype in shadow.WIDE:
+            if dtype is not tensor.dtype:
+                self.table.restart(number, "aten::view", "not in float64")
+        else:
+            self.are_taken = True
 
 
 def note_undefined(table, step, result):
