@@ -14,6 +14,7 @@ from app.intake.layout.captions import (
 )
 
 DOCTEST = "import doctest\ndoctest.testmod()"
+SORTS = "```python\nprint(sorted([3, 1]))\n```\n"
 CODE = "```python\nprint(rank([3, 1]))\n```\n"
 
 
@@ -287,3 +288,130 @@ def test_one_value_below_each_heading(headings: str) -> None:
 def test_several_values_below_a_heading_are_left_to_the_sentences() -> None:
     headings = "### Current Behavior\n\n`3` and `4` differ.\n\n### Expected Behavior\n\nThe value is `0.5`.\n"
     assert shown(f"{headings}\n### Steps\n\n{CODE}")[0][0] == []
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("On numpy 1.26.4 this gave", "With 2.0.0:"),
+        ("With 1.26.4:", "numpy 2.0.0"),
+    ],
+)
+def test_only_one_of_two_versions_may_have_its_package(first: str, second: str) -> None:
+    report = f"{CODE}\n{first}\n\n{fenced('[2, 1]')}\n{second}\n\n{fenced('[1, 2]')}"
+    reading = read(report)
+    assert shown(report) == [(["[1, 2]"], ["[2, 1]"])]
+    assert reading.claim.checks[0].where.package == "numpy"
+
+
+def test_what_an_older_version_returned_is_elsewhere() -> None:
+    now = f"This currently returns\n\n{fenced('[1, 2]')}"
+    report = f"{CODE}\n{now}\nwhile in ranks 1.2 it returned\n\n{fenced('[2, 1]')}"
+    assert shown(report) == [(["[1, 2]"], ["[2, 1]"])]
+
+
+@pytest.mark.parametrize("heading", ["## Works", "OK:", "**Good**"])
+def test_code_below_a_heading_that_it_works_is_a_control(heading: str) -> None:
+    bad = "## Doesn't work" if heading.startswith("#") else "Not OK:"
+    session = "```pycon\n>>> rank({})\n{}\n```\n"
+    report = f"{heading}\n\n{session.format('3', '3')}\n{bad}\n\n{session.format('4', '5')}"
+    assert "rank(4)" in read(report).scripts[0].script
+    assert shown(report)[0][0] == ["5"]
+
+
+def test_a_session_may_hold_the_expected_value_below() -> None:
+    assert shown("```\n>>> rank([3, 1])\n[1, 2]\n\nExpected:\n[2, 1]\n```\n") == [(["[1, 2]"], ["[2, 1]"])]
+
+
+def test_a_string_below_the_code_may_hold_both_sides() -> None:
+    code = '```python\nprint(rank([3, 1]))\n"""\nprints:\n[1, 2]\nexpected:\n[2, 1]\n"""\n```\n'
+    assert shown(code) == [(["[1, 2]"], ["[2, 1]"])]
+
+
+def test_a_table_in_a_block_may_have_a_column_for_each_side() -> None:
+    table = fenced("n   got   expected\n1   10    10\n3   -24   1000")
+    assert shown(f"{CODE}\n{table}") == [(["1 10", "3 -24"], ["1 10", "3 1000"])]
+    # A script that prints this head prints the table.
+    own = CODE.replace("print(rank", "print('n   got   expected'); print(rank")
+    assert shown(f"{own}\n{table}")[0][1] == []
+
+
+def test_the_output_of_a_labelled_script_belongs_to_it() -> None:
+    report = (
+        f"Script A:\n\n{SORTS}\nScript B:\n\n```python\nprint([2, 1])\n```\n\n"
+        f"Output of A:\n\n{fenced('[1, 2]')}\nOutput of B:\n\n{fenced('[2, 1]')}"
+    )
+    assert shown(report) == [(["[1, 2]"], [])]
+
+
+def test_a_value_alone_below_the_description_is_output() -> None:
+    expected = '```python\nprint(float("nan"))\n# [2.0, 1.0]\n```\n'
+    report = (
+        f"### Example\n\n{SORTS}\n### Issue Description\n\n[1.0, 2.0]\n\n### Expected Behavior\n\n{expected}"
+    )
+    assert shown(report) == [(["[1.0, 2.0]"], ["[2.0, 1.0]"])]
+
+
+def test_words_in_a_list_of_labelled_values() -> None:
+    assert shown(f"{CODE}\n1. Actual: `bb`\n2. Expected: `bA`\n") == [(["bb"], ["bA"])]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "# numpy 1.26:\n# [2 1]\n# numpy 2.0:\n# [1 2]",
+        "# numpy 2.0:\n# [1 2]\n# numpy 1.26:\n# [2 1]",
+    ],
+)
+def test_captions_of_versions_in_comments(rows: str) -> None:
+    assert shown(script_with(f"\n{rows}")) == [(["[1 2]"], ["[2 1]"])]
+
+
+def test_the_main_branch_is_the_newest_version() -> None:
+    assert shown(f"{CODE}\n0.20.0: `[2, 1]`\nmain: `[1, 2]`\n") == [(["[1, 2]"], ["[2, 1]"])]
+
+
+@pytest.mark.parametrize(
+    "outputs",
+    [
+        "| device | output |\n|---|---|\n| cpu | 0.75 |\n| cuda | 0.5 |\n",
+        f"CPU:\n{fenced('0.75')}\nCUDA:\n{fenced('0.5')}",
+    ],
+)
+def test_two_devices_in_rows_and_blocks(outputs: str) -> None:
+    (bug,) = read(f"{CODE}\n{outputs}").claim.having(Role.BUG)
+    assert (bug.kind, set(bug.sides)) == (CheckKind.DIFFERS, {"cpu", "cuda"})
+
+
+def test_two_modes_in_blocks() -> None:
+    report = f"{CODE}\nEager:\n{fenced('0.75')}\nCompiled:\n{fenced('0.5')}"
+    (bug,) = read(report).claim.having(Role.BUG)
+    assert (bug.kind, set(bug.sides)) == (CheckKind.DIFFERS, {"eager", "compiled"})
+
+
+def test_a_start_with_a_setting_shows_what_happens_elsewhere() -> None:
+    session = fenced("$ python t.py\n[1, 2]\n$ RANK_MODE=old python t.py\n[2, 1]")
+    claim = read(f"{CODE}\n{session}").claim
+    assert claim.having(Role.BUG)[0].lines == ("[1, 2]",)
+    assert [check.where.mode for each in claim.further for check in each.having(Role.BUG)] == ["other code"]
+
+
+def test_no_warning_is_expected() -> None:
+    shown_warning = fenced("/tmp/t.py:2: RuntimeWarning: divide by zero\n  print(rank([3, 1]))\n-inf")
+    claim = read(f"{CODE}\n{shown_warning}\nExpected: no warning.\n").claim
+    assert claim.having(Role.BUG)[0].exception_type == "RuntimeWarning"
+
+
+@pytest.mark.parametrize(
+    ("seen", "right"),
+    [
+        ("### Comportamento atual", "### Comportamento esperado"),
+        ("### 실제 결과", "### 예상 결과"),
+        ("### Wynik", "### Oczekiwany wynik"),
+        ("**Risultato ottenuto**", "**Risultato atteso**"),
+    ],
+)
+def test_headings_in_other_languages(seen: str, right: str) -> None:
+    seen_part, right_part = f"{seen}\n\n{fenced('[1, 2]')}\n", f"{right}\n\n{fenced('[2, 1]')}\n"
+    for parts in (seen_part + right_part, right_part + seen_part):
+        assert shown(f"{CODE}\n{parts}") == [(["[1, 2]"], ["[2, 1]"])]

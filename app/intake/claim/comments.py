@@ -183,6 +183,9 @@ def _string_below(following: Sequence[ast.stmt]) -> list[str]:
     if not isinstance(value, ast.Constant) or not isinstance(value.value, str):
         return []
     lines = [line.strip() for line in value.value.splitlines() if line.strip()]
+    if any(_EXPECTED_BELOW.match(f"# {line}") for line in lines):
+        # Both sides are read by the layout.
+        return []
     if len(lines) > 1 and _OUTPUT_BELOW.fullmatch(f"# {lines[0]}"):
         return lines[1:]
     return lines if all(map(is_printed_line, lines)) else []

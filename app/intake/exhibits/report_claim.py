@@ -64,7 +64,7 @@ from app.intake.snippets.roles import says_it_works
 from app.intake.words.frequency_words import with_frequency
 from app.intake.words.languages import in_english
 from app.intake.words.praise import is_only_praise, may_praise, speaks_of_another_place, tells_the_past
-from app.intake.words.vocabulary import device_of, shows_cuda_tensor
+from app.intake.words.vocabulary import device_of, shows_cuda_tensor, side_of_line
 
 _EXPLICIT = re.compile(
     r"^(?:[^\S\n]|[>*_])*claim[\s*_]*:[\s*_]*(\S.*)", re.IGNORECASE | re.MULTILINE | re.DOTALL
@@ -199,7 +199,7 @@ def _readings(
         lambda _: commented_errors(main),
         lambda _: inline_checks(parts, main),
         lambda _: values_of_devices(texts) or values_of_versions([part.text for part in prose]),
-        lambda outputs: warning_checks(outputs, texts[0]),
+        lambda outputs: warning_checks(outputs, texts[0], [*texts, *should]),
         lambda outputs: _output_checks([part for part in outputs if not only_times(part)], main),
         lambda _: tabled_values([part.text for part in prose]),
         lambda _: labelled_checks([*texts[1:], *should]),
@@ -344,7 +344,7 @@ def _checks_of_sides(outputs: Sequence[Part], *, several: bool) -> list[Check]:
         checks = sides_checks(lines)
         if checks:
             return checks
-        device = device_of(part.introduction)
+        device = side_of_line(part.introduction)
         if device and len(lines) == 1 and not part.transcript and not several:
             line_of_device.setdefault(device, lines[0])
     if len(line_of_device) == 2:

@@ -148,10 +148,17 @@ def _older_versions_elsewhere(outputs: list[Part]) -> list[Part]:
     """The outputs. If they name their versions, as `numpy 1.26:`, all but the newest are elsewhere."""
     versions = [version_named(part.before.rpartition("\n")[2]) for part in outputs]
     named = [(version, at) for at, version in enumerate(versions) if version is not None]
-    if len({version.package for version, _ in named}) != 1 or len({version for version, _ in named}) < 2:
+    numbers = {(version.release, version.patch) for version, _ in named}
+    # `With numpy 1.26:` and `In 2.0:` are versions of one package.
+    if len({version.package for version, _ in named if version.package}) > 1 or len(numbers) < 2:
         return outputs
     newest = max((version.release, version.patch) for version, _ in named)
-    claimed = {at: version for version, at in named if (version.release, version.patch) == newest}
+    package = next((version.package for version, _ in named if version.package), "")
+    claimed = {
+        at: replace(version, package=package)
+        for version, at in named
+        if (version.release, version.patch) == newest
+    }
     older = {at for _, at in named if at not in claimed}
     return [
         replace(

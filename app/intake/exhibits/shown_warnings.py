@@ -19,6 +19,10 @@ _LOGGED = re.compile(
 _SOURCE = re.compile(r"\s{2,}\S")
 _WARNS = re.compile(r"\bwarn(?:s|ed|ings?)?\b|\w(?:Warning)s?\b", re.IGNORECASE)
 _MOST_TEXT = 300
+_NO_WARNING = re.compile(
+    r"\b(?:expect\w*|should|must)\b[^.\n]{0,30}?\b(?:no|without(?: any| a)?) (?:\w{1,20} )?warnings?\b",
+    re.IGNORECASE,
+)
 _MOST_WARNINGS = 3
 
 
@@ -48,9 +52,12 @@ def split_warnings(lines: Sequence[str]) -> tuple[list[str], list[Check]]:
     return rest, checks
 
 
-def warning_checks(outputs: Sequence[Part], title: str) -> list[Check]:
-    """The warnings that the outputs show, where the title is about warnings: the values may be right."""
-    if not _WARNS.search(title):
+def warning_checks(outputs: Sequence[Part], title: str, should: Sequence[str] = ()) -> list[Check]:
+    """The warnings that the outputs show, where the title is about warnings: the values may be right.
+
+    Some of the texts `should` may say so: `Expected: no warning`.
+    """
+    if not _WARNS.search(title) and not any(map(_NO_WARNING.search, should)):
         return []
     warnings = [check for part in outputs if not part.expected for check in warnings_in(part)]
     return [check.model_copy(update={"role": Role.BUG}) for check in warnings[:1]] + warnings[

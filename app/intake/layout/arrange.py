@@ -7,10 +7,14 @@ from collections.abc import Callable, Sequence
 from app.intake.layout.commented_blocks import with_commented_outputs
 from app.intake.layout.diff_blocks import with_sides_of_diffs
 from app.intake.layout.displayed_objects import with_displayed_objects
-from app.intake.layout.headed_values import with_headed_values
+from app.intake.layout.headed_values import with_headed_values, with_labelled_values
 from app.intake.layout.labelled_blocks import with_split_blocks
 from app.intake.layout.outputs_in_place import (
+    with_bare_outputs,
+    with_expected_code,
+    with_outputs_at_their_code,
     with_outputs_of_commands,
+    with_sides_of_devices,
     with_values_of_controls,
     with_values_of_labels,
 )
@@ -25,11 +29,16 @@ _PASSES: tuple[Callable[[Sequence[Part]], list[Part]], ...] = (
     with_outputs_of_commands,
     with_values_of_labels,
     with_values_of_controls,
+    with_bare_outputs,
     with_results_of_versions,
+    with_sides_of_devices,
+    with_expected_code,
     with_commented_outputs,
     with_displayed_objects,
     with_split_blocks,
     with_headed_values,
+    with_labelled_values,
+    with_outputs_at_their_code,
     with_captions_of_headings,
     with_places_of_pairs,
 )

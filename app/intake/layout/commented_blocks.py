@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from app.intake.claim.comments import commented_outputs
+from app.intake.claim.stated_place import version_named
 from app.intake.code.syntax import tree_of
 from app.intake.layout.captions import is_expected_caption, is_seen_caption
 from app.intake.layout.labelled_blocks import EXPECTED, SEEN
@@ -20,6 +21,7 @@ _COMMENT = re.compile(r"[ \t]*#(?!!) ?(?P<text>.*)$")
 _PRINTS = re.compile(r"[ \t]*(?:print\(|[\w.]+\(.*\)[ \t]*$|[A-Za-z_]\w*[ \t]*$)")
 _MOST_LINES = 2_000
 _MOST_CAPTION = 60
+_MOST_WORDS = 4
 _LEAST_LINES = 2
 
 
@@ -39,14 +41,16 @@ def _outputs(code: str) -> list[tuple[str, str]]:
     """(caption, lines) of what the script prints, and of what it should print."""
     lines = code.split("\n")[:_MOST_LINES]
     sides: dict[str, list[str]] = {}
-    for text in (*_comments(lines), *_docstring(code)):
+    for text in (*_comments(lines), *_strings(code)):
         for caption, section in _sections(text):
             sides.setdefault(caption, []).extend(section)
     if not commented_outputs(code)[0]:
         below = [line for run in _runs_below_prints(lines) for line in run]
         if below:
             sides.setdefault(SEEN, below)
-    return [(caption, "\n".join(section)) for caption, section in sides.items() if SEEN in sides]
+    versions = set(sides) - {SEEN, EXPECTED}
+    is_told = SEEN in sides or len(versions) > 1
+    return [(caption, "\n".join(section)) for caption, section in sides.items() if is_told]
 
 
 def _comments(lines: Sequence[str]) -> Iterator[list[str]]:
@@ -61,12 +65,12 @@ def _comments(lines: Sequence[str]) -> Iterator[list[str]]:
             run = []
 
 
-def _docstring(code: str) -> list[list[str]]:
+def _strings(code: str) -> list[list[str]]:
+    """The lines of strings that stand alone: the docstring, and what somebody wrote below the code."""
     tree = tree_of(code)
-    first = tree.body[0] if tree is not None and tree.body else None
-    if not isinstance(first, ast.Expr) or not isinstance(first.value, ast.Constant):
-        return []
-    return [first.value.value.split("\n")] if isinstance(first.value.value, str) else []
+    values = [each.value for each in tree.body if isinstance(each, ast.Expr)] if tree is not None else []
+    texts = [each.value for each in values if isinstance(each, ast.Constant)]
+    return [text.split("\n") for text in texts if isinstance(text, str)]
 
 
 def _sections(lines: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
@@ -74,13 +78,19 @@ def _sections(lines: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
     caption, section = "", list[str]()
     for line in [*lines, SEEN]:
         words = line.strip()[:_MOST_CAPTION]
-        side = EXPECTED if is_expected_caption(words) else SEEN if is_seen_caption(words) else ""
+        side = EXPECTED if is_expected_caption(words) else SEEN if is_seen_caption(words) else _version(words)
         if not (words and side):
             section += [line] if line.strip() else []
             continue
         if caption and section and not any(map(is_prose, section)):
             yield caption, section
         caption, section = side, []
+
+
+def _version(words: str) -> str:
+    """The words themselves, if they are nothing but the caption of a version."""
+    is_short = words.endswith(":") and len(words.split()) <= _MOST_WORDS
+    return words if is_short and version_named(words) is not None else ""
 
 
 def _runs_below_prints(lines: Sequence[str]) -> Iterator[list[str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from app.intake.layout.labelled_blocks import EXPECTED, SEEN
+from app.intake.layout.labelled_blocks import EXPECTED, SEEN, side_of_label
 from app.intake.snippets.parts import Part, PartKind, is_expectation_heading
 from app.intake.words.vocabulary import is_printed_line
 
@@ -21,6 +21,11 @@ _BOTH_TURNED = re.compile(
     r"\W*expected\b[^.\n]{0,20}?\b(?:vs\.?|versus|and|/)\W{0,3}actual\b[^.\n]{0,20}", re.IGNORECASE
 )
 _VALUE = re.compile(r"`([^`\n]{1,200})`")
+_LABELLED = re.compile(
+    r"[ \t]*(?:[-*+•] |\d{1,2}[.)] )?[*_]{0,2}(?P<label>[^\W\d][^\n:：`]{0,40}?)[*_]{0,2}[:：][*_ \t]{0,6}"
+    r"`(?P<value>[^`\n]{1,200})`[\s.]*"
+)
+_MOST_LINE = 400
 _MOST_TEXT = 2_000
 
 
@@ -58,3 +63,17 @@ def _side_of(heading: str) -> str:
     if is_expectation_heading(heading):
         return EXPECTED
     return SEEN if _SEEN_HEADING.fullmatch(heading) else ""
+
+
+def with_labelled_values(parts: Sequence[Part]) -> list[Part]:
+    """The parts, with an output for each side of a list that labels both values: ``2. Actual: `bb` ``.
+
+    Only values between backticks that don't look printed are read: others are read with their sentences.
+    """
+    lines = [line for part in parts if part.kind is PartKind.PROSE for line in part.text.split("\n")]
+    matches = [match for line in lines if (match := _LABELLED.fullmatch(line[:_MOST_LINE]))]
+    pairs = [(side, match["value"]) for match in matches if (side := side_of_label(match["label"]))]
+    sides = dict(pairs)
+    if len(pairs) != 2 or set(sides) != {SEEN, EXPECTED} or all(map(is_printed_line, sides.values())):
+        return [*parts]
+    return [*parts, *(Part(PartKind.OUTPUT, value, "", caption) for caption, value in pairs)]

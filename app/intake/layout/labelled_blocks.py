@@ -13,6 +13,7 @@ EXPECTED = "Expected:"
 SEEN = "Output:"
 _LABELLED = re.compile(r"[ \t]*(?P<label>[^\W\d][^\n:=]{0,40}?)[ \t]*:(?:[ \t]+(?P<value>\S.*))?[ \t]*$")
 _GOT = re.compile(r"got|(?:but )?was|is|found", re.IGNORECASE)
+_COLUMNS = re.compile(r"[ \t]{2,}|\t")
 _RULER = re.compile(r"[*=_-]{20,}$")
 _PLACE = re.compile(r"\s*File \"[^\"\n]{1,400}\", line \d{1,9}, in \S")
 _FAILED = "Failed example:"
@@ -25,8 +26,8 @@ def with_split_blocks(parts: Sequence[Part]) -> list[Part]:
     code = "\n".join(part.text for part in parts if part.kind is PartKind.CODE).lower()
     result: list[Part] = []
     for part in parts:
-        sides = _sides(part, code) if part.kind is PartKind.OUTPUT and not part.transcript else []
-        result += [replace(part, text=text, before=label) for label, text in sides] or [part]
+        sides = _sides(part, code) if part.kind is PartKind.OUTPUT else []
+        result += [replace(part, text=text, before=label or part.before) for label, text in sides] or [part]
     return result
 
 
@@ -39,7 +40,7 @@ def _sides(part: Part, code: str) -> list[tuple[str, str]]:
         return _of_doctest(part, lines)
     if "Traceback (most recent call last)" in part.text:
         return []
-    return _of_labels(lines, code)
+    return _of_columns(lines, code) or _of_labels(lines, code)
 
 
 def _of_doctest(part: Part, lines: Sequence[str]) -> list[tuple[str, str]]:
@@ -61,10 +62,32 @@ def _of_labels(lines: Sequence[str], code: str) -> list[tuple[str, str]]:
         elif sides:
             sides[-1][1].append(line)
         elif line.strip():
-            return []
+            # Above the first label stands what the code before it prints.
+            sides.append(("", [line]))
     filled = [(side, "\n".join(text).strip("\n")) for side, text in sides]
-    is_pair = sorted(side for side, _ in filled) == sorted((EXPECTED, SEEN))
+    is_pair = sorted(side or SEEN for side, _ in filled) == sorted((EXPECTED, SEEN))
     return filled if is_pair and all(text.strip() for _, text in filled) else []
+
+
+def _of_columns(lines: Sequence[str], code: str) -> list[tuple[str, str]]:
+    """The sides of a table whose head names them: `n  got  expected`. Its other columns belong to both."""
+    rows = [_COLUMNS.split(line.strip()) for line in lines if line.strip()]
+    heads = rows[0] if rows else []
+    columns = {side: at for at, head in enumerate(heads) if (side := side_of_label(head))}
+    if len(columns) != 2 or len(rows) < 2 or any(len(row) != len(heads) for row in rows):
+        return []
+    if sum(bool(side_of_label(head)) for head in heads) > len(columns) or " ".join(heads).lower() in " ".join(
+        code.split()
+    ):
+        return []
+    return [
+        (
+            side,
+            "\n".join(" ".join(cell for at, cell in enumerate(row) if at not in others) for row in rows[1:]),
+        )
+        for side, own in columns.items()
+        for others in [set(columns.values()) - {own}]
+    ]
 
 
 def side_of_label(label: str) -> str:

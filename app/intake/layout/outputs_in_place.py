@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+from app.intake.claim.comments import commented_outputs
 from app.intake.code.syntax import tree_of
 from app.intake.sessions.prompts import IPYTHON_OUT
 from app.intake.snippets.parts import Part, PartKind
@@ -14,6 +16,27 @@ from app.intake.snippets.roles import says_it_works
 from app.intake.words.vocabulary import is_printed_line, strip_quotes
 
 _RUNS = re.compile(r"\bpython[\d.]*\b[^\n]*\.py\b|\.py[ \t]*$", re.MULTILINE)
+_CODE_LABEL = re.compile(
+    r"\W*(?:script|code|case|example|version|variant|snippet|test|program)?\s*#?(?P<label>[A-Za-z]|\d)\b\W*",
+    re.IGNORECASE,
+)
+_OUTPUT_LABEL = re.compile(
+    r"\W*(?:(?:the )?(?:outputs?|results?) (?:of|for|from)) (?:the )?(?:script|code|case|example|version"
+    r"|variant|snippet|test|program)?\s*#?(?P<label>[A-Za-z]|\d)\b\W*",
+    re.IGNORECASE,
+)
+_OF_ISSUE = re.compile(
+    r"\W*(?:(?:issue|problem|bug|error)(?: description)?|description|what happen(?:s|ed)|message)\W*",
+    re.IGNORECASE,
+)
+_BRACKETS = re.compile(r"\s*[\[({\d+-]|\s*(?:True|False|None|nan|inf|tensor|array)\b")
+_DEVICE_ROW = re.compile(
+    r"[ \t]*\|?[ \t*`]*(?P<side>cpu|cuda|gpu|eager|compiled|inductor)(?::0)?[ \t*`]*\|"
+    r"[ \t]*(?P<value>[^|]{1,200}?)"
+    r"[ \t]*\|?[ \t]*",
+    re.IGNORECASE,
+)
+_MOST_LINE = 400
 # A paragraph that is nothing but `prints `3`.`
 _ONLY_VALUE = re.compile(
     r"\W*(?:(?:which|it|this|that|and) )?(?:prints?|gives?|returns?|outputs?|shows?|yields?)\b[ \t:]*"
@@ -71,4 +94,75 @@ def with_values_of_controls(parts: Sequence[Part]) -> list[Part]:
             result.append(replace(part, kind=PartKind.OUTPUT, text=value, before="prints:", elsewhere=True))
         else:
             result.append(part)
+    return result
+
+
+def with_outputs_at_their_code(parts: Sequence[Part]) -> list[Part]:
+    """The parts, in which an output below `Output of B:` stands right below the code under `Script B:`."""
+    labels = [_label(_CODE_LABEL, part) if part.kind is PartKind.CODE else "" for part in parts]
+    own = {label: at for at, label in enumerate(labels) if label}
+    moved = {
+        at: own[label]
+        for at, part in enumerate(parts)
+        if part.kind is PartKind.OUTPUT and (label := _label(_OUTPUT_LABEL, part)) in own
+    }
+    if len(own) < 2 or not moved:
+        return [*parts]
+    result: list[Part] = []
+    for at, part in enumerate(parts):
+        result += [] if at in moved else [part]
+        result += [parts[other] for other, code in moved.items() if code == at]
+    return result
+
+
+def _label(pattern: re.Pattern[str], part: Part) -> str:
+    caption = part.before.strip().rpartition("\n")[2] or part.heading
+    match = pattern.fullmatch(caption.strip())
+    return match["label"].lower() if match else ""
+
+
+def with_bare_outputs(parts: Sequence[Part]) -> list[Part]:
+    """The parts, in which a paragraph of printed lines alone below `Issue Description` is output."""
+    result: list[Part] = []
+    has_code = False
+    counts = Counter(part.heading for part in parts)
+    for at, part in enumerate(parts):
+        has_code |= part.kind is PartKind.CODE
+        alone = counts[part.heading] == 1
+        is_bare = has_code and part.kind is PartKind.PROSE and alone and not part.before.strip()
+        is_output = is_bare and _OF_ISSUE.fullmatch(part.heading) is not None and _is_value(part.text)
+        result.append(replace(part, kind=PartKind.OUTPUT, before="Output:") if is_output and at else part)
+    return result
+
+
+def _is_value(text: str) -> bool:
+    lines = [line for line in text.split("\n") if line.strip()]
+    return all(map(is_printed_line, lines)) and all(map(_BRACKETS.match, lines))
+
+
+def with_expected_code(parts: Sequence[Part]) -> list[Part]:
+    """The parts, with an expected output for the commented values of code below an expectation heading."""
+    result: list[Part] = []
+    has_code = False
+    for part in parts:
+        result.append(part)
+        is_expected = part.kind is PartKind.CODE and has_code and part.expected
+        has_code |= part.kind is PartKind.CODE
+        values = commented_outputs(part.text)[0] if is_expected else ()
+        if values:
+            result.append(replace(part, kind=PartKind.OUTPUT, text="\n".join(values), before="Expected:"))
+    return result
+
+
+def with_sides_of_devices(parts: Sequence[Part]) -> list[Part]:
+    """The parts, with an output `cpu 1.0` above `cuda 2.0` for a table with a row for each device."""
+    result: list[Part] = []
+    for part in parts:
+        result.append(part)
+        cells = [
+            match for line in part.text.split("\n") if (match := _DEVICE_ROW.fullmatch(line[:_MOST_LINE]))
+        ]
+        if part.kind is PartKind.PROSE and len({match["side"].lower() for match in cells}) == len(cells) == 2:
+            lines = [f"{match['side'].lower()} {strip_quotes(match['value'])}" for match in cells]
+            result.append(Part(PartKind.OUTPUT, "\n".join(lines), part.heading, "Output:"))
     return result

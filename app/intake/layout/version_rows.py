@@ -12,7 +12,10 @@ from app.intake.words.vocabulary import is_printed_line, strip_quotes
 
 _NAME = r"(?:[A-Za-z][\w-]{1,20}(?:[ =]{1,3}|[ ]?[@v]))"
 _RELEASE = r"v?\d{1,4}\.\d{1,3}(?:\.(?:\d{1,4}|x)\w{0,6})?(?:rc\d|[ab]\d)?"
-_VERSION = rf"[`*_]{{0,3}}(?:(?:with|on|in|under|version|release) )?{_NAME}?{_RELEASE}[`*_]{{0,3}}"
+_NEWEST = r"(?:main|master|nightly|trunk|HEAD|dev(?:elopment)?)"
+_VERSION = (
+    rf"[`*_]{{0,3}}(?:(?:with|on|in|under|version|release) )?(?:{_NAME}?{_RELEASE}|{_NEWEST})[`*_]{{0,3}}"
+)
 _ROW = re.compile(
     rf"[ \t]*(?:[-*+•] |\d[.)] |#{{1,2}} ?)?(?P<version>{_VERSION})[ \t]*"
     r"(?::|-{1,2}>|=>|=|→|⇒|—|–)[ \t]*(?P<rest>\S.*)$",
@@ -46,6 +49,7 @@ _OF_VERSIONS = re.compile(
 )
 _RULE = re.compile(r"[ \t]*+\|?(?:[ \t]*+:?-++:?[ \t]*+\|?)++[ \t]*+")
 _COMMENT = re.compile(r"[ \t]*#")
+_THE_NEWEST = NamedVersion("", (9_999,))
 _MOST_LINE = 400
 _MOST_ROWS = 40
 _MOST_LINES = 2_000
@@ -122,7 +126,8 @@ def _row(line: str) -> _Row | None:
 
 
 def _row_of(version: str, words: str, mark: str, *, is_named: bool) -> _Row | None:
-    named = version_named(version.strip("`*_ "))
+    version = version.strip("`*_ ")
+    named = _THE_NEWEST if re.fullmatch(_NEWEST, version, re.IGNORECASE) else version_named(version)
     if named is None:
         return None
     words = words.strip()
@@ -170,6 +175,9 @@ def _rows_of_table(table: Sequence[Sequence[str]]) -> Iterator[_Row]:
     marks = [at for at, cells in enumerate(columns) if cells and all(map(_MARK.fullmatch, cells))]
     values = [at for at in range(len(heads)) if at not in {*versions, *marks}]
     values = [at for at in values if all(columns[at])]
+    if len(versions) > 1 and not values:
+        # Values may look like versions.
+        versions, values = versions[:1], versions[1:]
     if len(versions) != 1 or len(values) != 1 or len(marks) > 1:
         return
     name = heads[versions[0]]
@@ -185,7 +193,8 @@ def _rows_of_table(table: Sequence[Sequence[str]]) -> Iterator[_Row]:
 
 def _outputs(rows: Sequence[_Row], part: Part) -> list[Part]:
     """The output of the version that is wrong, and those of the others; empty if nothing tells them apart."""
-    if len(rows) < 2 or len({row.version.package for row in rows}) != 1:
+    packages = {row.version.package for row in rows if row.version != _THE_NEWEST}
+    if len(rows) < 2 or len(packages) != 1:
         return []
     if not any(row.is_sure for row in rows):
         # The numbers may be arguments.
@@ -201,12 +210,12 @@ def _outputs(rows: Sequence[_Row], part: Part) -> list[Part]:
     bad = [row for row in rows if row.value == bug]
     good = [row for row in rows if row.value in right]
     since = min((row.version for row in bad), key=_order)
-    is_since = all(_order(row.version) < _order(since) for row in good)
+    is_since = since != _THE_NEWEST and all(_order(row.version) < _order(since) for row in good)
     by_value = {row.value: row for row in good}
     return [
-        Part(PartKind.OUTPUT, bug, part.heading, f"{_full(since) if is_since else 'It'} prints:"),
+        Part(PartKind.OUTPUT, bug, part.heading, f"{_words(since) if is_since else 'It'} prints:"),
         *(
-            Part(PartKind.OUTPUT, value, part.heading, f"{_full(row.version)} prints:", elsewhere=True)
+            Part(PartKind.OUTPUT, value, part.heading, f"{_words(row.version)} prints:", elsewhere=True)
             for value, row in by_value.items()
         ),
     ]
@@ -216,5 +225,7 @@ def _order(version: NamedVersion) -> tuple[tuple[int, ...], int]:
     return version.release, version.patch
 
 
-def _full(version: NamedVersion) -> str:
+def _words(version: NamedVersion) -> str:
+    if version == _THE_NEWEST:
+        return "The newest one"
     return f"{version}.{version.patch}" if version.patch else str(version)

@@ -42,10 +42,15 @@ _RUNS = re.compile(r"\.py\b|\bpython[\d.]* (?:-[A-Zu] )*-[cm]\b")
 _PREPARES = re.compile(
     r"\b(?:pip3?|uv|conda|mamba|git)\b[^|;&]{0,40}\b(?:install|checkout|switch|list|freeze|show)\b"
 )
-# `python3.12 t.py`, `uv run -p 3.12 t.py`, `pip install numpy==1.26.4`, `uv run --with numpy==2.0 t.py`.
+# `python3.12 t.py`, `uv run -p 3.12 t.py`, `docker run python:3.12 …`, `pip install numpy==1.26.4`.
 _OF_PYTHON = re.compile(
-    r"(?<![\w.])(?:python(?=\d\.\d)|py -(?=\d\.\d)|(?:-p|--python)[ =](?:python)?)"
-    r"(?P<version>\d\.\d{1,2})(?:\.\d{1,2})?"
+    r"(?<![\w.])(?:python:?(?=\d\.\d)|py -(?=\d\.\d)|(?:-p|--python)[ =](?:python)?)"
+    r"(?P<version>\d\.\d{1,2})(?:\.\d{1,2})?(?:-\w{1,20})?"
+)
+# `X=1 python t.py`, `python -O t.py`.
+_SETTING = re.compile(
+    r"(?<![\w.-])(?:(?:set |export )?[A-Z][A-Z0-9_]{2,60}=\S{0,60}(?: &&)? (?=\S)"
+    r"|-(?:O{1,2}|B|E|I|S|u|X \w+|W \w+) (?=\S))"
 )
 _OF_PACKAGE = re.compile(r"(?<![\w.])(?P<package>[A-Za-z][\w-]{1,40})==(?P<version>\d[\w.]{0,12})")
 # The words that introduce the output of one of several starts of the same command.
@@ -119,24 +124,25 @@ def answers_of_repeated_command(
     )
 
 
-def answers_of_versions(lines: Sequence[str], are_commands: Sequence[bool]) -> tuple[tuple[str, str], ...]:
-    """(version, output) of each start of one script, if each has another version of Python or a package."""
+def answers_of_variants(lines: Sequence[str], are_commands: Sequence[bool]) -> tuple[tuple[str, str], ...]:
+    """(words, output) of each start of one script, if each has another version, or others a setting."""
     starts = [at for at, is_command in enumerate(are_commands) if is_command]
     answers: list[tuple[str, str]] = []
     scripts: set[str] = set()
-    label = ""
+    version = ""
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
         command = lines[start][-_MOST_COMMAND:]
         match = _OF_PYTHON.search(command) or _OF_PACKAGE.search(command)
         if match:
-            label = f"{match.groupdict().get('package') or 'python'} {match['version']}:"
-        if not _RUNS.search(command):
+            version = f"{match.groupdict().get('package') or 'python'} {match['version']}:"
+        if not _RUNS.search(command) or _SHOWS.search(command):
             continue
-        runs = _OF_PACKAGE.sub("", _OF_PYTHON.sub("", command))
-        scripts.add(runs.strip())
-        answers.append((label, "\n".join(lines[start + 1 : end]).strip()))
-    labels = {label for label, _ in answers}
-    is_told = len(answers) > 1 and len(labels) == len(answers) and "" not in labels
+        settings = [setting[0].strip() for setting in _SETTING.finditer(command)]
+        words = f"With `{' '.join(settings)}`:" if settings and not version else version
+        scripts.add(_SETTING.sub("", _OF_PACKAGE.sub("", _OF_PYTHON.sub("python", command))).strip())
+        answers.append((words, "\n".join(lines[start + 1 : end]).strip()))
+    different = {words for words, _ in answers}
+    is_told = len(answers) > 1 and len(different) == len(answers) and (not version or "" not in different)
     return tuple(answers) if is_told and len(scripts) == 1 else ()
 
 

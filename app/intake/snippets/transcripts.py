@@ -25,7 +25,7 @@ from app.intake.sessions.shell_sessions import (
     SHELL,
     Piece,
     answers_of_repeated_command,
-    answers_of_versions,
+    answers_of_variants,
     shell_session,
     without_status,
 )
@@ -149,10 +149,10 @@ def _session(lines: list[str], are_commands: list[bool]) -> Piece:
     status, lines, are_commands = without_status(lines, are_commands)
     piece = shell_session(lines, are_commands)
     if piece is not None and does_something(make_readable(piece.code)[0]):
-        return replace(piece, status=status, answers=answers_of_versions(lines, are_commands))
+        return replace(piece, status=status, answers=answers_of_variants(lines, are_commands))
     commands = [line for line, is_command in zip(lines, are_commands, strict=True) if is_command]
     rest = [line for line, is_command in zip(lines, are_commands, strict=True) if not is_command]
-    answers = answers_of_repeated_command(lines, are_commands) or answers_of_versions(lines, are_commands)
+    answers = answers_of_repeated_command(lines, are_commands) or answers_of_variants(lines, are_commands)
     return Piece(output="\n".join(rest), commands="\n".join(commands), status=status, answers=answers)
 
 
