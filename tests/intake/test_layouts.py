@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from default_limits import read
+from layout_reports import CODE, DOCTEST, SORTS, fenced, script_with, shown
 
 from app.intake.claim.claims import CheckKind, Role
 from app.intake.layout.captions import (
@@ -12,26 +13,6 @@ from app.intake.layout.captions import (
     is_older_caption,
     is_seen_caption,
 )
-
-DOCTEST = "import doctest\ndoctest.testmod()"
-SORTS = "```python\nprint(sorted([3, 1]))\n```\n"
-CODE = "```python\nprint(rank([3, 1]))\n```\n"
-
-
-def fenced(text: str) -> str:
-    return f"```\n{text}\n```\n"
-
-
-def shown(report: str) -> list[tuple[list[str], list[str]]]:
-    """(bugs, right ones) of each reading, each as its printed lines."""
-    claim = read(report).claim
-    return [
-        (
-            [line for check in each.having(Role.BUG) for line in check.lines],
-            [line for check in each.having(Role.EXPECTED) for line in check.lines],
-        )
-        for each in (claim, *claim.further)
-    ]
 
 
 @pytest.mark.parametrize("caption", ["Output:", "**Actual result**", "I get", "Фактический результат"])
@@ -150,144 +131,6 @@ def test_code_below_a_caption_that_it_works_is_a_control(caption: str) -> None:
 def test_a_version_alone_is_no_output() -> None:
     report = f"### What happened?\n\n{CODE}\nOn 3.11:\n\nit is fine.\n"
     assert CheckKind.OUTPUT not in {check.kind for check in read(report).claim.checks}
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [
-        "- 1.24: [2, 1] (ok)\n- 1.25: [1, 2] (wrong)\n- 1.26: [1, 2] (wrong)\n",
-        "* ranks 2.8.8 -> `[2, 1]`\n* ranks 3.1.0 -> `[1, 2]` :x:\n",
-        "| numpy | result |\n|---|---|\n| 1.24 | [2, 1] |\n| 1.25 | [1, 2] |\n",
-        "| version | output | |\n|---|---|---|\n| 2.0 | [2, 1] | ✅ |\n| 2.1 | [1, 2] | ❌ |\n",
-        "| | ranks 1.24 | ranks 1.25 |\n|---|---|---|\n| result | [2, 1] | [1, 2] |\n",
-        "| numpy | resultado |\n|---|---|\n| 1.26.4 | [2, 1] (bien) |\n| 2.1.0 | [1, 2] (mal) |\n",
-    ],
-)
-def test_results_of_versions_in_rows(rows: str) -> None:
-    assert shown(f"{CODE}\n{rows}") == [(["[1, 2]"], ["[2, 1]"])]
-
-
-def test_the_wrong_result_may_be_of_an_older_version() -> None:
-    rows = "- ranks 1.24: `[1, 2]` (wrong)\n- ranks 1.25: `[2, 1]` (ok)\n"
-    claim = read(f"{CODE}\n{rows}").claim
-    (bug,) = claim.having(Role.BUG)
-    assert bug.lines == ("[1, 2]",)
-    assert bug.where.version is None
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [
-        # These may be arguments, growths, or results that are the same.
-        "- 0.5: 1.2\n- 1.5: 3.4\n",
-        "| x | f(x) |\n|---|---|\n| 0.5 | 1.2 |\n| 1.5 | 3.4 |\n",
-        "| numpy | growth |\n|---|---|\n| 1.14 | ~ 1 MiB |\n| 1.15 | ~ 95 MiB |\n",
-        "- numpy 1.24: ok\n- numpy 1.25: wrong\n",
-    ],
-)
-def test_rows_that_are_no_results_of_versions(rows: str) -> None:
-    assert [bugs for bugs, _ in shown(f"{CODE}\n{rows}") if bugs] == []
-
-
-def test_a_block_beside_the_rows_shows_what_happens() -> None:
-    rows = "| numpy | growth |\n|---|---|\n| 1.14 | 1.5 |\n| 1.15 | 95.5 |\n"
-    assert shown(f"{rows}\n{CODE}\nOutput:\n\n{fenced('[1, 2]')}") == [(["[1, 2]"], [])]
-
-
-def script_with(comments: str) -> str:
-    return f"```python\nprint(rank([3, 1]))\n{comments}\n```\n"
-
-
-@pytest.mark.parametrize(
-    "comments",
-    [
-        "# [[1 0]\n#  [0 2]]\n\n# Expected:\n# [[2 0]\n#  [0 1]]",
-        "\n# Output:\n# [[1 0]\n#  [0 2]]\n\n# I expected\n# [[2 0]\n#  [0 1]]",
-        "\n# Output:\n# [[1 0]\n#  [0 2]]\n# Expected output:\n# [[2 0]\n#  [0 1]]",
-    ],
-)
-def test_outputs_of_several_lines_in_comments(comments: str) -> None:
-    assert shown(script_with(comments)) == [(["[[1 0]", "[0 2]]"], ["[[2 0]", "[0 1]]"])]
-
-
-def test_outputs_in_the_docstring_of_a_script() -> None:
-    code = '```python\n"""\nOutput:\n    [1, 2]\nExpected:\n    [2, 1]\n"""\nprint(rank([3, 1]))\n```\n'
-    assert shown(code) == [(["[1, 2]"], ["[2, 1]"])]
-
-
-def test_results_of_versions_in_comments() -> None:
-    assert shown(script_with("# 1.25.0: 1.5\n# 1.26.0: 1.0"))[0] == (["1.0"], ["1.5"])
-
-
-@pytest.mark.parametrize("comments", ["# x = 3\n# y = rank(x)", "# It is slow, because\n# the list is long"])
-def test_other_comments_are_no_output(comments: str) -> None:
-    assert [bugs for bugs, _ in shown(script_with(comments)) if bugs] == []
-
-
-@pytest.mark.parametrize(
-    "session",
-    [
-        "$ python3.10 t.py\n[2, 1]\n$ python3.12 t.py\n[1, 2]",
-        "$ uv run -p 3.10 t.py\n[2, 1]\n$ uv run -p 3.12 t.py\n[1, 2]",
-        "$ pip install ranks==1.9\n$ python t.py\n[2, 1]\n$ pip install ranks==2.0\n$ python t.py\n[1, 2]",
-        "$ uv run --with ranks==1.9 t.py\n[2, 1]\n$ uv run --with ranks==2.0 t.py\n[1, 2]",
-    ],
-)
-def test_a_session_may_start_a_script_with_several_versions(session: str) -> None:
-    assert shown(f"{CODE}\n{fenced(session)}") == [(["[1, 2]"], ["[2, 1]"])]
-
-
-def test_a_session_may_show_one_statement_with_several_versions() -> None:
-    session = fenced(
-        "$ python3.10 -c 'print(rank([3, 1]))'\n[2, 1]\n$ python3.12 -c 'print(rank([3, 1]))'\n[1, 2]"
-    )
-    assert read(session).scripts[0].script.strip().endswith("print(rank([3, 1]))")
-    assert shown(session) == [(["[1, 2]"], ["[2, 1]"])]
-
-
-def test_commands_that_start_different_statements_are_one_script() -> None:
-    session = fenced("$ python -c 'print(1 + 1)'\n2\n$ python -c 'print(1 + 2)'\n4")
-    reading = read(session)
-    assert reading.scripts[0].script == "print(1 + 1)\nprint(1 + 2)\n"
-    assert shown(session) == [(["2", "4"], [])]
-
-
-def test_words_below_a_command_are_output() -> None:
-    report = (
-        f"{CODE}\n{fenced('C:/work> python t.py' + chr(10) + 'first/second')}\nExpected: `second/first`\n"
-    )
-    assert shown(report) == [(["first/second"], ["second/first"])]
-
-
-def test_a_comment_at_the_prompt_says_that_the_value_below_is_expected() -> None:
-    session = "```pycon\n>>> rank([3, 1])\n[1, 2]\n>>> # expected\n>>> [2, 1]\n[2, 1]\n```\n"
-    assert shown(session) == [(["[1, 2]"], ["[2, 1]"])]
-    # Another comment changes nothing.
-    assert shown(session.replace("# expected", "# a list"))[0][0] == ["[1, 2]", "[2, 1]"]
-
-
-def test_a_label_of_a_notebook_below_a_script() -> None:
-    report = "```python\nrank([3, 1])[::-1]\n```\nOut[5]: [1, 2]\n\nExpected: [2, 1]\n"
-    reading = read(report)
-    assert "displayhook" in reading.scripts[0].script
-    assert shown(report) == [(["[1, 2]"], ["[2, 1]"])]
-
-
-@pytest.mark.parametrize(
-    "headings",
-    [
-        "### Current Behavior\n\nIn `rank` it is `0.25`.\n\n### Expected Behavior\n\nThe value is `0.5`.\n",
-        "## Actual vs. expected\n`0.25` vs. `0.5`\n",
-        "## Expected vs actual\n`0.5`, `0.25`\n",
-    ],
-)
-def test_one_value_below_each_heading(headings: str) -> None:
-    assert shown(f"{headings}\n### Steps\n\n{CODE}")[0] == (["0.25"], ["0.5"])
-
-
-def test_several_values_below_a_heading_are_left_to_the_sentences() -> None:
-    headings = "### Current Behavior\n\n`3` and `4` differ.\n\n### Expected Behavior\n\nThe value is `0.5`.\n"
-    assert shown(f"{headings}\n### Steps\n\n{CODE}")[0][0] == []
 
 
 @pytest.mark.parametrize(
