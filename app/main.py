@@ -30,6 +30,7 @@ from app.api import (
 from app.api.doors import github, webhooks
 from app.api.openapi.describe import describe
 from app.bounded.calls import set_limits, warm_up
+from app.bounded.waiting import WaitForPlace
 from app.http import problems
 from app.http.answers import ApiAnswers
 from app.http.guards import Guards
@@ -176,6 +177,7 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
     application.mount("/static", StaticFiles(directory=STATIC), name="static")
     problems.describe(application)
     describe(application)
+    application.add_middleware(WaitForPlace)
     application.add_middleware(ApiAnswers)
     application.add_middleware(OneAtATime)
     application.add_middleware(

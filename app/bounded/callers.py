@@ -17,6 +17,15 @@ WAITING_FOR_EACH = 3
 _IPV6_NETWORK_BITS = 64
 
 
+class NoPlaceError(UnavailableError):
+    """Too many calls wait. Nothing was done, so the caller may try again."""
+
+    code = "busy"
+
+    def __init__(self) -> None:
+        super().__init__("Too many texts are being read. Try again soon.")
+
+
 @dataclass(slots=True)
 class Caller:
     """The sender of a request. It is a stranger until a token or the right to submit was checked."""
@@ -56,11 +65,11 @@ class Places:
 
     @contextmanager
     def take(self, address: str) -> Iterator[None]:
-        """Hold a place; wait for it if necessary. Raises UnavailableError if too many calls wait."""
+        """Hold a place; wait for it if necessary. Raises NoPlaceError if too many calls wait."""
         network = network_of(address) if self.by_address else ""
         with self.lock:
             if self.taken.total() >= self.most or (network and self.taken[network] >= self.most // 2):
-                raise UnavailableError("Too many texts are being read. Try again soon.", code="busy")
+                raise NoPlaceError
             self.taken[network] += 1
         try:
             with self.running:

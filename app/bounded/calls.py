@@ -170,7 +170,7 @@ def call_within_limits(
 ) -> Value:
     """The value of a pure function of a module.
 
-    Raises what it raises; OverLimitError if it is over a limit; UnavailableError if too many calls wait.
+    Raises what it raises; OverLimitError if it is over a limit; NoPlaceError if too many calls wait.
     """
     forker = _forker
     if forker is None:

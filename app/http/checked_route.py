@@ -11,6 +11,7 @@ from fastapi.dependencies.models import Dependant
 from fastapi.responses import Response
 from fastapi.routing import APIRoute
 
+from app.bounded.waiting import AGAIN
 from app.errors import UnauthorisedError
 from app.http.access import check_scope, needs_database, scope_of_dependency, token_of
 from app.http.answers import API
@@ -69,7 +70,8 @@ def _count_request(answer: Handler) -> Handler:
         token = None
         if request.headers.get("Authorization"):
             token = await check_token(request, Scope.READ)
-        await state_of(request).quotas.spend(request, _of_requests(request), token=token_of(token))
+        if not request.scope.get(AGAIN):
+            await state_of(request).quotas.spend(request, _of_requests(request), token=token_of(token))
         return _with_quotas(request, await answer(request))
 
     return handle

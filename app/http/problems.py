@@ -15,6 +15,8 @@ from pydantic import BaseModel, Field
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
+from app.bounded.callers import NoPlaceError
+from app.bounded.waiting import MAY_WAIT
 from app.errors import (
     ConflictError,
     ForbiddenError,
@@ -173,6 +175,8 @@ def install(application: FastAPI, *, page: Draw) -> None:
     """Handle all expected errors. `page` renders a problem as a page. The guards handle all other errors."""
 
     async def answer(request: Request, error: Exception) -> Response:
+        if isinstance(error, NoPlaceError) and request.scope.get(MAY_WAIT):
+            raise error
         return respond(request, error, page=page)
 
     for kind in (SamehereError, SQLAlchemyError, RequestValidationError, StarletteHTTPException):
