@@ -62,7 +62,7 @@ _SENTENCES = {
     "beyond rounding.",
     "code_generation": "The code that the compiler generates changes a number beyond rounding.",
     "rounding_before_a_decision": "Rounding decides a comparison, an index or a step, "
-    "and the numbers follow the decision.",
+    "and numbers may follow the decision.",
 }
 _CAUSE_TESTS = frozenset({"trace", "fill", "fix", "seed", "compile"})
 # TF32 makes a gap of about a thousand roundings. Without it only a few are left.

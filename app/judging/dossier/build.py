@@ -14,7 +14,12 @@ from app.judging.dossier.gaps import gaps_of, of_failures, of_memory, of_own_par
 from app.judging.dossier.layers import layers_finding
 from app.judging.dossier.questions import questions
 from app.judging.dossier.sentences import cause_sentence, defect_sentence, summary_of
-from app.judging.dossier.shown_numbers import HALF_OF_DOUBLE, numbers_in_question
+from app.judging.dossier.shown_numbers import (
+    HALF_OF_DOUBLE,
+    HALF_OF_SINGLE,
+    is_residual,
+    numbers_in_question,
+)
 from app.judging.judgement import Defect
 from worker.contract.trace import Shadow, Trace
 
@@ -30,7 +35,6 @@ _EPSILONS = {"bfloat16": 2.0**-7, "float16": 2.0**-10}
 MANY_UNITS = 32
 # A number has lost half of its digits if it moves by the root of its type's rounding.
 _HALF_OF_THE_DIGITS = dict.fromkeys(DOUBLE, HALF_OF_DOUBLE)
-_HALF_OF_SINGLE = 2.0**-11.5
 _DIFFERENCES = {"aten::sub", "aten::rsub", "aten::add", "aten::max", "aten::abs"}
 _TESTS = {
     "unexplained": "An operation was evaluated in float64 on its own inputs and on neighbours of these.",
@@ -148,15 +152,18 @@ def _cause_by_shadow(cells: Sequence[DossierCell], numbers: Sequence[NumberInQue
     if is_open or not (numbers or chooses or decides):
         return "sign_or_order" if not is_open and _is_tied(traces) else None
     steps = any(each.name not in _MASKS or each.single for shadow in shadows for each in shadow.decisions)
-    follow = any(
-        number.right in (Right.NONE, Right.SOME) or _is_sensitive(number, epsilon) for number in numbers
-    )
+    sensitive = [
+        number
+        for number in numbers
+        if _is_sensitive(number, epsilon) and not any(is_residual(number, other) for other in numbers)
+    ]
+    follow = bool(sensitive) or any(number.right in (Right.NONE, Right.SOME) for number in numbers)
     # Without a number in question, all that is shown is exact, once the decisions are as they are.
     if decides and (steps or follow or not numbers):
         return "rounding_before_a_decision"
     if not all(is_whole(trace) for trace in traces) or not _are_explained(numbers, shadows):
         return None
-    if any(_is_sensitive(number, epsilon) for number in numbers):
+    if sensitive:
         return "ill_conditioned"
     # A NaN that float64 gives, too, is no rounding.
     rounded = "rounding" if any(map(_is_rounded, numbers)) else None
@@ -220,7 +227,7 @@ def _is_sensitive(number: NumberInQuestion, epsilon: float) -> bool:
     `epsilon` is that of the coarsest type in which the script computes: a few of its units are no loss.
     """
     for side in number.sides:
-        half = _HALF_OF_THE_DIGITS.get(side.dtype, _HALF_OF_SINGLE)
+        half = _HALF_OF_THE_DIGITS.get(side.dtype, HALF_OF_SINGLE)
         visible = max(min(FAR_APART, half), MANY_UNITS * epsilon)
         if number.shape and (side.relative is None or side.relative < visible):
             # A single element that is small beside the others has lost its digits by cancellation.

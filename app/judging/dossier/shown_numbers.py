@@ -15,7 +15,8 @@ from worker.contract.trace import ComparedSide, ComparedValues, ShownValue
 UNITS, SPREADS = 16, 8
 MOST_NUMBERS = 12
 # A number of float64 has lost half of its digits if it moves by this share.
-HALF_OF_DOUBLE = 2.0**-26
+HALF_OF_DOUBLE, HALF_OF_SINGLE = 2.0**-26, 2.0**-11.5
+UNIT = 2.0**-23
 _MOST_LINES, _MOST_CHARACTERS = 500, 400
 _INDEXED = re.compile(r"(print|read|compared)\[(\d+)\]")
 # A type that is as exact as the reference.
@@ -67,6 +68,17 @@ def _has_lost_digits(number: NumberInQuestion, largest: float) -> bool:
         > HALF_OF_DOUBLE * max(abs(side.reference), largest)
         for side in number.sides
     )
+
+
+def is_residual(number: NumberInQuestion, compared: NumberInQuestion) -> bool:
+    """Whether a number may be the distance of two tensors that agree: it is only rounding, without digits."""
+    if number.shape or compared.gap is None or not compared.name.startswith("compared["):
+        return False
+    size = max((abs(side.value) for side in compared.sides if isinstance(side.value, float)), default=0.0)
+    most = min(compared.gap * math.prod(compared.shape) * (1 + UNIT), HALF_OF_SINGLE * size)
+    values = [abs(side.value) for side in number.sides if isinstance(side.value, float)]
+    agree = compared.right is Right.ALL and not compared.formulas_differ
+    return agree and len(values) == len(number.sides) and max(values, default=math.inf) <= most
 
 
 def _rank(number: NumberInQuestion) -> tuple[bool, bool, bool, float]:

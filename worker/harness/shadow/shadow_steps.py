@@ -257,7 +257,8 @@ class Follower:
         )
         if terms is not None and terms.shape == values.shape[-terms.dim() or values.dim() :]:
             sizes = torch.maximum(sizes, terms.abs())
-        if name.startswith(kinds.RUNNING):
+        in_wider = name == "cumsum" and values.device.type == "cpu" and dtype in (torch.half, torch.bfloat16)
+        if name.startswith(kinds.RUNNING) and not in_wider:
             if not name.startswith("cumprod"):
                 # Each addition rounds by the sum so far, or by that of a part, the difference of two sums.
                 sizes = 2 * values.abs().max().expand_as(values)
