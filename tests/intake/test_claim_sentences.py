@@ -71,6 +71,21 @@ def test_prints_that_are_no_numbers(text: str, seen: str, wanted: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "I get 2.0 and 0.0. Expected 3.0 and 1.0.",
+        "I get 2.0 and 0.0, expected 3.0 and 1.0.",
+        "It prints 2.0 and 0.0. I expected 3.0 and 1.0",
+    ],
+)
+def test_several_numbers_are_read_together(text: str) -> None:
+    assert [(check.role, check.lines) for check in read_claim(text).checks] == [
+        (Role.BUG, ("2.0 0.0",)),
+        (Role.EXPECTED, ("3.0 1.0",)),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "eager prints 1.0, compiled prints 2.0",
         "compiled: 2.0 eager: 1.0",
         "in eager mode 1.0; compiled code gives 2.0",

@@ -28,6 +28,9 @@ BOTH = ("cpu", "cuda")
         (["[nan nan", " nan]"], "[nan nan nan]\n"),
         (["-inf"], "cpu -inf\n"),
         (["1"], "1\n"),
+        # Whoever writes `it prints 2.0 and 0.0` doesn't say whether they stand on one line.
+        (["2.0 0.0"], "2.0\n0.0\n"),
+        (["2.0 0.0"], "start\n2.0\n0.0\n"),
     ],
 )
 def test_a_claimed_line_is_found(claimed: list[str], stdout: str) -> None:
@@ -44,6 +47,10 @@ def test_a_claimed_line_is_found(claimed: list[str], stdout: str) -> None:
         ([], "anything\n"),
         (["", "   "], "anything\n"),
         (["value 0.5"], ""),
+        (["2.0 0.0"], "0.0\n2.0\n"),
+        (["2.0 0.0"], "2.0\n1.0\n0.0\n"),
+        (["[2.0 0.0]"], "2.0\n0.0\n"),
+        (["a b"], "a\nb\n"),
     ],
 )
 def test_another_line_is_not(claimed: list[str], stdout: str) -> None:

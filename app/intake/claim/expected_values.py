@@ -40,19 +40,20 @@ _NOT_SEEN = re.compile(
     FLAGS,
 )
 _MOST_BEFORE = 60
-_VALUE = rf"(?P<value>(?!{NUMBER}){LITERAL}|{WHOLE_NUMBER}{NO_COUNT})"
+# `2.5 -2.5` and `2.5 and -2.5`, but no count, as in `3 and 4 rows`.
+_FURTHER_NUMBERS = re.compile(
+    rf"(?:(?:,? and |, ?|[ \t]+|; ?)(?<![\w.+-]){NUMBER}(?![%°\w])){{1,40}}"
+    r"(?=\s*(?:$|[.,;:)!?](?!\d)|\bfor\b|\binstead\b|\bbut\b|\bwhere|\bwhile\b|\brather\b|\bon\b|\bhere\b))",
+    FLAGS,
+)
+_NO_COUNTS = rf"(?:{NO_COUNT}|(?={_FURTHER_NUMBERS.pattern}))"
+_VALUE = rf"(?P<value>(?!{NUMBER}){LITERAL}|{WHOLE_NUMBER}{_NO_COUNTS})"
 _PRINTS = re.compile(
     r"\b(?:prints?|printed|outputs?|gives?|gave|returns?|returned|yields?|shows?|evaluates to"
     r"|comes? (?:out|back) (?:as|to be)"
     r"|(?:what|all that|all i get|the only thing that) (?:comes out|i (?:get|see)"
     r"|is (?:printed|returned|shown)) (?:is|was|are)"
     rf"|all (?:i|we) (?:get|see) is)\s*+:?\s*+(?:(?:me|us|out|always|just|only|back) ){{0,2}}{_VALUE}",
-    FLAGS,
-)
-# `2.5 -2.5` and `2.5 and -2.5`, but no count, as in `3 and 4 rows`.
-_FURTHER_NUMBERS = re.compile(
-    rf"(?:(?:,? and |, ?|[ \t]+|; ?)(?<![\w.+-]){NUMBER}(?![%°\w])){{1,40}}"
-    r"(?=\s*(?:$|[.,;:)!?](?!\d)|\bfor\b|\binstead\b|\bbut\b|\bwhere|\bwhile\b|\brather\b|\bon\b|\bhere\b))",
     FLAGS,
 )
 # In `I get 3 here` the clause ends or goes on; in `I get 3 rows` the number is a count.
@@ -76,7 +77,8 @@ _EXPECTED_ALONE = re.compile(
     rf"\b(?:expected|(?:i|we)(?: would|['’]d)?(?: have)? (?:expect(?:ed)?|assumed?)|{_SHOULD} {_SHOW}"
     rf"|{any_of(RIGHT)}(?: (?:value|answer|result|output)s?)?(?= (?:is|was|would be|are)\b"
     r"|\s*[:=])|(?:correct|right) (?:value|answer|result"
-    rf"|output)s?)\b{_TO}(?P<expected>(?!{NUMBER}){LITERAL}|{WHOLE_NUMBER}{NO_COUNT})",
+    rf"|output)s?)\b{_TO}(?P<expected>(?!{NUMBER}){LITERAL}"
+    rf"|{WHOLE_NUMBER}{_NO_COUNTS})",
     FLAGS,
 )
 _INSTEAD_BEHIND = re.compile(
@@ -143,7 +145,7 @@ def expected_value(sentence: str) -> str | None:
         or OF_INPUTS.search(sentence[max(0, match.start() - _MOST_BEFORE) : match.start()])
     ):
         return lone_expected_value(sentence)
-    return match["expected"]
+    return _with_further_numbers(match["expected"], sentence, match.end("expected"))
 
 
 def expected_value_after(text: str) -> str | None:

@@ -12,6 +12,8 @@ from app.judging.output.literals import other_structure
 from app.judging.output.printed_numbers import Number, matches, numbers_in, same_value
 
 Token = str | Number
+# The tokens of a line, and the line.
+TokensOfLine = tuple[list[Token], str]
 # Three or more numbers with dots between them are a version or an address, and count as one word.
 _WORD = re.compile(r"(?<![\w.])v?\d+(?:\.\d+){2,}(?![\d.])|[^\W\d_]\w*|_\w+|[<>%]")
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b(?!\.)")
@@ -28,6 +30,10 @@ _TIME = re.compile(
     r"|\b\d{1,2}:\d\d:\d\d(?:[.,]\d+)?\b"
 )
 _DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
+# Numbers with nothing but space between them: no list, no tuple.
+_ROW = re.compile(r"[-+\w. ]+")
+# Stands for a line of several numbers or words. No claim has it.
+_BREAK = "\n"
 # Longer lines are data. They are cut here, so that matching stays linear.
 MOST_CHARACTERS = 20_000
 
@@ -129,9 +135,23 @@ def found_lines(claimed: Iterable[str], stdout: str) -> bool:
         del unused[at]
     else:
         return True
-    return len(expected) > 1 and contains(
-        [token for line, _ in lines for token in line], [token for line, _ in expected for token in line]
+    return _one_a_line(expected, lines) or (
+        len(expected) > 1
+        and contains(
+            [token for line, _ in lines for token in line], [token for line, _ in expected for token in line]
+        )
     )
+
+
+def _one_a_line(
+    expected: Sequence[tuple[list[Token], str]], lines: Sequence[tuple[list[Token], str]]
+) -> bool:
+    """Whether the bare numbers of one claimed line, as in `prints 2.0 and 0.0`, have a line each."""
+    tokens, claim = expected[0]
+    is_row = len(expected) == 1 < len(tokens) and all(isinstance(token, Number) for token in tokens)
+    if not is_row or not _ROW.fullmatch(claim):
+        return False
+    return contains([line[0] if len(line) == 1 else _BREAK for line, _ in lines], tokens)
 
 
 def nearest_line(claimed: Iterable[str], stdout: str) -> str | None:
