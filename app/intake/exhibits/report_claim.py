@@ -46,7 +46,12 @@ from app.intake.exhibits.shown_outputs import (
     without_words_above,
 )
 from app.intake.exhibits.shown_warnings import split_warnings, warning_checks, warnings_in
-from app.intake.remarks.called_right import sentences_of, with_what_is_right
+from app.intake.remarks.called_right import (
+    checks_of_tools,
+    sentences_of,
+    values_of_other_tools,
+    with_what_is_right,
+)
 from app.intake.remarks.commented_pairs import commented_pairs, labelled_checks
 from app.intake.remarks.exit_statuses import exit_status_checks
 from app.intake.remarks.expressions import prints_formulas, with_quoted_formulas
@@ -114,7 +119,10 @@ def claim_of(parts: Sequence[Part], main: str, title: str, outputs: Sequence[Par
     right_parts = right_outputs(parts, all_outputs, main)
     frame = with_what_is_right(Claim(text=told_text), titled, should, right_parts, main)
     readings: list[Claim] = []
-    contradicted = values_before_change([part.text for part in prose])
+    prose_texts = [part.text for part in prose]
+    contradicted = values_before_change(prose_texts) | values_of_other_tools(titled, main)
+    for check in values_of_versions(prose_texts):
+        contradicted |= values_of(check) if check.role is Role.EXPECTED else frozenset()
     for checks in _readings(parts, outputs, main, titled, should):
         limited = [_limit_to_cuda(check, main) for check in checks]
         right = right_values(limited, [*should, *texts], main)
@@ -198,7 +206,11 @@ def _readings(
         lambda _: _comment_checks(main),
         lambda _: commented_errors(main),
         lambda _: inline_checks(parts, main),
-        lambda _: values_of_devices(texts) or values_of_versions([part.text for part in prose]),
+        lambda _: (
+            values_of_devices(texts)
+            or values_of_versions([part.text for part in prose])
+            or checks_of_tools(texts, main)
+        ),
         lambda outputs: warning_checks(outputs, texts[0], [*texts, *should]),
         lambda outputs: _output_checks([part for part in outputs if not only_times(part)], main),
         lambda _: tabled_values([part.text for part in prose]),

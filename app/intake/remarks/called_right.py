@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from app.intake.claim.claim_text import sentences_in
-from app.intake.claim.claims import MOST_RIGHT_VALUES, Claim
+from app.intake.claim.claim_text import cut, sentences_in
+from app.intake.claim.claims import MOST_RIGHT_VALUES, Check, Claim, Role
+from app.intake.claim.phrases import literal_check
 from app.intake.claim.right_bounds import right_bounds
 from app.intake.remarks.right_errors import errors_called_right
 from app.intake.snippets.parts import Part
@@ -83,6 +84,12 @@ _ALIASES = {
     "jnp": "jax",
     "sm": "statsmodels",
 }
+_VALUE_OF_TOOL = re.compile(
+    rf"(?<![\w.`]){_TOOLS}(?:['’]s)?(?: (?!not\b|never\b)\w{{1,12}})? ?"
+    r"(?::|=|->|says?|gives?|gets?|returns?|shows?|reports?|prints?|computes?|yields?|answers?) ?"
+    rf"(?P<value>`[^`\n]{{1,200}}`|{LITERAL})(?! (?:rows|times|digits|%))"
+)
+_WORD = re.compile(r"[A-Za-z][\w+]*")
 # `[1] 0.9567` is how R numbers its values.
 _INDEX_OF_R = re.compile(r"^\s*\[\d+\]\s+")
 
@@ -142,6 +149,47 @@ def _right_in(clause: str, packages: frozenset[str]) -> Iterator[str]:
         value = strip_quotes(match[0])
         if value.strip():
             yield value.strip()
+
+
+def values_of_other_tools(texts: Sequence[str], main: str) -> frozenset[str]:
+    """The values that the texts say another tool gives, such as `mpmath gives 3`.
+
+    A clause that also names a package of the script may be about both.
+    """
+    packages = _packages_of(main)
+    values: set[str] = set()
+    for text in texts:
+        for sentence in sentences_in(text)[:_MOST_SENTENCES]:
+            for clause in _BREAK.split(sentence[:_MOST_LINE]):
+                tool = _OTHER_TOOL.search(clause) or _BY_OTHER_TOOL.search(clause)
+                if tool is None or packages & {word.lower() for word in _WORD.findall(clause)}:
+                    continue
+                values.update(strip_quotes(match[0]).strip() for match in _VALUE.finditer(clause))
+    return frozenset(values)
+
+
+def checks_of_tools(texts: Sequence[str], main: str) -> list[Check]:
+    """The value of a package of the script as the bug and that of another tool as right: `R: 3, numpy: 4`.
+
+    Empty if the texts do not name one value of each.
+    """
+    packages = _packages_of(main)
+    own: set[str] = set()
+    others: set[str] = set()
+    said = ""
+    for text in texts:
+        for sentence in sentences_in(text)[:_MOST_SENTENCES]:
+            for match in _VALUE_OF_TOOL.finditer(sentence[:_MOST_LINE]):
+                value = strip_quotes(match["value"]).strip()
+                said = said or sentence
+                (own if match["tool"].lower() in packages else others).add(value)
+    if not len(own) == len(others) == 1 or own == others:
+        return []
+    return [
+        check
+        for value, role in ((own.pop(), Role.BUG), (others.pop(), Role.EXPECTED))
+        if (check := literal_check(value, cut(said), role)) is not None
+    ]
 
 
 def _packages_of(main: str) -> frozenset[str]:

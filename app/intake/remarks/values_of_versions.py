@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from app.intake.claim.claim_text import cut, sentences_in
 from app.intake.claim.claims import Check, Role
 from app.intake.claim.phrases import literal_check
-from app.intake.words.vocabulary import FLAGS, MODALS, NUMBER, SHOW, any_of, strip_quotes
+from app.intake.words.vocabulary import FLAGS, LITERAL, MODALS, NUMBER, SHOW, any_of, strip_quotes
 
 _VALUE = rf"(?:`[^`\n]{{1,80}}`|(?<![\w.`])(?:True|False|None|{NUMBER})(?![.\w]*\d))"
 _VERSION = (
@@ -38,6 +38,7 @@ _RIGHT = re.compile(
     rf"(?P<between>[^`.;\n\d]{{0,30}})(?P<value>{_VALUE})",
     FLAGS,
 )
+_EACH_RELEASE = re.compile(r"(?<![\w.`'])v?(?P<release>\d{1,4}\.\d{1,3}(?:\.\d{1,4})?)(?![.\w]*\d)")
 _RELEASE = r"v?(?P<release>\d{1,4}\.\d{1,3}(?:\.\d{1,4})?)(?![.\w]*\d)"
 # `Since version 2.15.0, the comma disappears`.
 _NAMED = rf"(?:the )?(?:version |release |[a-z][\w-]{{1,20}} ){{0,2}}{_RELEASE}"
@@ -51,6 +52,30 @@ _IN_VERSION = re.compile(rf"\b(?:on|in|with|under|using) {_NAMED}", FLAGS)
 _GIVES = re.compile(
     rf"\b(?:gives?|gave|prints?|printed|returns?|returned|yields?|shows?|outputs?|was|is)\b"
     rf"[^`.;\n\d]{{0,20}}(?P<value>{_VALUE})",
+    FLAGS,
+)
+# `Before 2.0 this printed `3`, now it prints `4``, `Old version: 3. New version: 4`.
+_SAID = rf"(?P<NAME>`[^`\n]{{1,80}}`|{LITERAL})"
+_THEN = (
+    rf"(?:before(?: (?:that|(?:the )?(?:update|upgrade)|(?:version )?{_RELEASE.replace('?P<release>', '?:')}))?"
+    r"|previously|formerly|earlier|in the past|used to|older versions?|(?:the )?old version)"
+)
+_NOW = r"(?:now(?:adays)?|currently|newer versions?|(?:the )?new version|after(?:wards| (?:the )?(?:update|upgrade)))"
+_THEN_FIRST = re.compile(
+    rf"\b{_THEN}\b[^`\n\d\[(]{{0,40}}?{_SAID.replace('NAME', 'one')}[^`\n\d\[(]{{0,40}}?\b{_NOW}\b"
+    rf"[^`\n\d\[(]{{0,30}}?{_SAID.replace('NAME', 'other')}",
+    FLAGS,
+)
+_NOW_FIRST = re.compile(
+    rf"{_SAID.replace('NAME', 'other')} now\b[^`\n\d\[(]{{0,40}}?\b{_THEN}\b"
+    rf"[^`\n\d\[(]{{0,30}}?{_SAID.replace('NAME', 'one')}"
+    rf"|\bnow\b[^`\n\d\[(]{{0,30}}?{_SAID.replace('NAME', 'other2')}[^`\n\d\[(]{{0,40}}?\b{_THEN}\b"
+    rf"[^`\n\d\[(]{{0,30}}?{_SAID.replace('NAME', 'one2')}",
+    FLAGS,
+)
+_MENDED = re.compile(
+    r"\b(?:fixed|solved|resolved|mended|corrected|(?:is|works|gives|prints|returns) (?:right|correct\w*|fine|ok)"
+    r"|no longer)\b",
     FLAGS,
 )
 _NEGATION = re.compile(r"\b(?:not|no|never|instead|than)\b|n['’]t\b", FLAGS)
@@ -106,6 +131,8 @@ def values_of_versions(texts: Sequence[str]) -> list[Check]:
     before, after = (set(values) for values in _around_change(sentences))
     if len(before) == len(after) == 1 and before != after:
         return _checks(after.pop(), before.pop(), "")
+    if then_and_now := _then_and_now(texts):
+        return then_and_now
     matches = [
         match
         for each in sentences
@@ -122,10 +149,37 @@ def values_of_versions(texts: Sequence[str]) -> list[Check]:
     }
     stated = (matches[0]["one"], matches[0]["other"])
     expected = [value for value in stated if strip_quotes(value) in right]
+    if not right and not any(map(_MENDED.search, sentences)):
+        expected = _of_older_version(matches[0])
     if len(expected) != 1:
         return []
     wrong = next(value for value in stated if value != expected[0])
     return _checks(wrong, expected[0], cut(matches[0].string))
+
+
+def _of_older_version(match: re.Match[str]) -> list[str]:
+    """The value of the older of two versions of one package; whoever reports a change was used to it."""
+    releases = [tuple(map(int, each.group("release").split("."))) for each in _EACH_RELEASE.finditer(match[0])]
+    if len(releases) != 2 or releases[0] == releases[1]:
+        return []
+    return [match["one" if releases[0] < releases[1] else "other"]]
+
+
+def _then_and_now(texts: Sequence[str]) -> list[Check]:
+    """The value of today as the bug, and that of before as right, if the texts name one pair of them."""
+    pairs = set()
+    for text in texts:
+        for line in text.split("\n"):
+            for pattern in (_THEN_FIRST, _NOW_FIRST):
+                if match := pattern.search(line[:_MOST_LINE]):
+                    groups = match.groupdict()
+                    then = groups["one"] or groups.get("one2") or ""
+                    now = groups["other"] or groups.get("other2") or ""
+                    pairs.add((strip_quotes(now), strip_quotes(then), now, then, cut(line)))
+    if len({pair[:2] for pair in pairs}) != 1:
+        return []
+    now_bare, then_bare, now, then, line = next(iter(pairs))
+    return _checks(now, then, line) if now_bare != then_bare else []
 
 
 def _checks(wrong: str, right: str, sentence: str) -> list[Check]:
