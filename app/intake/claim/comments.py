@@ -11,7 +11,8 @@ from itertools import islice
 
 from app.intake.code.syntax import dotted_name, nodes_of, normalise, tree_of
 from app.intake.memory import remembers
-from app.intake.words.vocabulary import DTYPE, INSTEAD, MODALS, SEE, SHOW, any_of, is_printed_line
+from app.intake.words.comment_forms import in_one_form
+from app.intake.words.vocabulary import DTYPE, INSTEAD, MODALS, SHOW, any_of, is_printed_line
 
 _CLAIM = re.compile(r"#+\s*claim\s*:\s*(.*)", re.IGNORECASE)
 _VALUE = re.compile(
@@ -19,13 +20,6 @@ _VALUE = re.compile(
     r"|got|=+>|-+>|>>>?|→)\s*+:?\s*+)?(?P<value>(?P<open>(?:tensor|array|torch\.Size)\(|[\[({])"
     r"|[-+]?(?:\d[\d_.]*(?:e[-+]?\d+)?|nan|inf)j?|True|False|None|[A-Z]\w*(?:Error|Exception)(?::.*)?"
     rf"|{DTYPE})",
-    re.IGNORECASE,
-)
-# `should be True, is False`: the expected value stands first.
-_RIGHT_FIRST = re.compile(
-    rf"(?:{any_of(MODALS)} {any_of(SHOW)}|expected:?) (?P<right>[^,;]{{1,80}}?)"
-    rf"(?:[,;] ?(?:but )?| but )(?:(?:it|i|we|this) )?(?:actually )?{any_of(SEE)} "
-    r"(?P<wrong>\S[^,;]{0,80})$",
     re.IGNORECASE,
 )
 _JUDGED_WRONG = re.compile(
@@ -43,10 +37,10 @@ _BY_VERSION = re.compile(
     r"|(?:tensor|array)\([^()\n]{0,80}\)) "
     r"(?:is what i get |always )?(?:(?P<since>since|from|after|as of)|with|in|on|for|under|until"
     r"|before|up to) "
-    r"(?P<version>(?:`?\w[\w-]{1,20}`? ?)?(?:==|>=|<=|>|<|~=)? ?v?\d{1,4}\.\d{1,4}(?:\.\d{1,4})?)",
+    r"(?P<version>(?:`?\w[\w-]{1,20}`? ?)?(?:==|>=|<=|>|<|~=)? ?v?\d{1,4}\.(?:x\b|\d{1,4}(?:\.\d{1,4})?))",
     re.IGNORECASE,
 )
-_RELEASE = re.compile(r"\d{1,4}(?:\.\d{1,4})+")
+_RELEASE = re.compile(r"(?<![\w.])\d{1,4}(?:\.\d{1,4})*|(?<=v)\d{1,4}(?:\.\d{1,4})*")
 _PRINT_CALL = re.compile(r"(?:print|pprint|display) ?\(.*\)\W*$")
 # In `False, there are duplicates` and `False with numpy 1.17`, words only explain the value.
 _CONSTANT_FIRST = re.compile(
@@ -56,6 +50,12 @@ _JUDGED = re.compile(rf"{_JUDGED_WRONG.pattern}|{_JUDGED_RIGHT.pattern}", re.IGN
 _AN_ERROR = re.compile(r"[A-Z]\w{0,100}(?:Error|Exception)\b")
 _MOST_COMMENT = 500
 _MOST_WORDS = 3
+# The line `# but should be 3` below a comment with a value.
+_WISH = re.compile(
+    rf"#+ ?(?:but |and )?(?:it |this )?(?:{any_of(MODALS)} {any_of(SHOW)}|expect(?:ed|ing)?:?|correct(?: is|:)"
+    r"|(?:i|we)(?:['’]d| would)? (?:have )?expect(?:ed)?:?) (?P<value>\S.{0,120})",
+    re.IGNORECASE,
+)
 # Matches the words in `WRONG, must be tensor(3)`.
 _EXPECTED = re.compile(
     rf"\b(?:{any_of(MODALS)} {any_of(SHOW)}|expected|{any_of(INSTEAD)}|not|but|correct is)\b:?\s*",
@@ -125,6 +125,8 @@ def commented_outputs(script: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         comment = comments.get(statement.end_lineno or 0) or _comment_below(
             lines, statement, prints="print(" in text
         )
+        if comment and (wish := _wish_below(lines, statement)):
+            comment = f"{comment} should be {wish}"
         if comment and (placed := values_by_version(comment)):
             wrong.append(placed[0])
             right.append(placed[1])
@@ -208,8 +210,19 @@ def _comment_below(lines: Sequence[str], statement: ast.Expr, *, prints: bool) -
         return None
     comment = line.lstrip("#").strip()[:_MOST_COMMENT]
     value, rest = _value_of(comment, set())
-    goes_on = at + 1 < len(lines) and lines[at + 1].strip().startswith("#")
+    following = lines[at + 1].strip() if at + 1 < len(lines) else ""
+    goes_on = following.startswith("#") and not _WISH.match(following)
     return comment if value is not None and not goes_on and (not rest or _JUDGED.search(rest)) else None
+
+
+def _wish_below(lines: Sequence[str], statement: ast.Expr) -> str | None:
+    """The right value that the comment below the one with a printed value names: `# but should be 3`."""
+    at = statement.end_lineno or 0
+    own = "#" in lines[at - 1]
+    below = lines[at if own else at + 1 : at + 3]
+    wish = _WISH.match(below[0].strip()) if below else None
+    goes_on = len(below) > 1 and below[1].strip().startswith("#")
+    return wish["value"] if wish and (not goes_on or own) else None
 
 
 def values_by_version(comment: str) -> tuple[str, str] | None:
@@ -268,8 +281,7 @@ def _trailing_comments(text: str) -> dict[int, str]:
 
 def _value_of(comment: str, literals: set[str]) -> tuple[str | None, str]:
     """The value at the start of a comment, and the words after it. (None, "") for prose."""
-    if pair := _RIGHT_FIRST.match(comment):
-        comment = f"{pair['wrong']} should be {pair['right']}"
+    comment = in_one_form(comment)
     if constant := _CONSTANT_FIRST.match(comment) or _GROUPED.match(comment):
         return constant["value"], constant["rest"]
     first, dot, rest = comment.partition(". ")

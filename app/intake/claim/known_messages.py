@@ -45,6 +45,26 @@ _NOT_SEEN = re.compile(
 )
 _ENDS = re.compile(r"[`\"”\n]|(?<=[a-z!)])[.!?](?=\s+[A-Z])|\s[—–]\s|, (?:while|even|which|when)\b")
 _MOST_MESSAGE = 400
+# `fails with "the message"`, `the error is `the message``, `complains about "the message"`.
+_SAYS = (
+    r"(?:(?:fails?|failed|failing|crash(?:es|ed)?|dies|died|blows? up|errors? out|stops?|stopped|aborts?|aborted|ends?|breaks?|exits?)"
+    r"(?: \w{1,12}){0,4}? (?:with|saying|by saying|and says|and prints|because of|due to)"
+    r"|(?:raises?|raised|throws?|threw|complains?|complained|rejects? it)(?: \w{1,12}){0,3}?(?: about| that| with| saying)?"
+    r"|(?:error(?: message)?|exception|error text)(?: \w{1,12}){0,3}?(?: is| was| says| reads| being)?)"
+)
+_QUOTED_MESSAGE = re.compile(
+    rf"\b{_SAYS}:? (?:(?:the|an?|this|following|error|exception|message)[: ]{{1,2}}){{0,4}}"
+    r"(?:\"(?P<a>[^\"\n]{8,400})\"|`(?P<b>[^`\n]{8,400})`|“(?P<c>[^”\n]{8,400})”|'(?P<d>[^'\n]{8,400})'(?!\w))",
+    FLAGS,
+)
+_LINE_OF_MESSAGE = re.compile(
+    r"^\W{0,3}(?:the )?(?:full )?(?:error(?: message)?|exception|message)\W{0,3}: (?P<message>[A-Z'][^\n]{8,400})$",
+    FLAGS,
+)
+# A message is a sentence: at least two words of letters, and no call or assignment.
+_WORDS = re.compile(r"(?<![\w.(\[])[A-Za-z][a-z'’]{1,20}(?![\w.(=\]])")
+_CODE = re.compile(r"^[\w.]+\(|^[\w.]+ ?= ?|^\[|^\d[\d.]*$")
+_FEWEST_WORDS = 2
 _MOST_OUTPUT = 20_000
 # The lines that functions such as `assert_allclose` print for a failed comparison, without their traceback.
 _FAILED_COMPARISON = re.compile(
@@ -65,6 +85,17 @@ def known_message(sentence: str) -> list[Check]:
         .strip(" `'\"")
         .rstrip()
     )
+    return [Check(text=sentence, kind=CheckKind.EXCEPTION, message=message)]
+
+
+def quoted_message(sentence: str) -> list[Check]:
+    """The check of an error that a sentence quotes without its type: `fails with "Dimension out of range"`."""
+    match = _QUOTED_MESSAGE.search(sentence) or _LINE_OF_MESSAGE.search(sentence)
+    if match is None or _NOT_SEEN.search(sentence[max(0, match.start() - 50) : match.start()]):
+        return []
+    message = next(text for text in match.groups() if text).strip()
+    if len(_WORDS.findall(message)) < _FEWEST_WORDS or _CODE.search(message):
+        return []
     return [Check(text=sentence, kind=CheckKind.EXCEPTION, message=message)]
 
 

@@ -10,7 +10,7 @@ import re
 from app.intake.claim.claims import Check, CheckKind, Role, Where
 from app.intake.claim.endings import ending_of, exit_status_of, names_status
 from app.intake.claim.expected_values import expected_value, expected_value_after, seen_value
-from app.intake.claim.known_messages import known_message
+from app.intake.claim.known_messages import known_message, quoted_message
 from app.intake.claim.missing_errors import expected_error, missing_error
 from app.intake.claim.named_errors import NamedError, seen_error
 from app.intake.claim.slowness import TAKES, slowness
@@ -343,6 +343,7 @@ _RULES = (
     _exception_with_message,
     missing_error,
     known_message,
+    quoted_message,
     slowness,
     _exits,
     _seen_and_expected,

@@ -78,6 +78,7 @@ _MENDED = re.compile(
     r"|no longer)\b",
     FLAGS,
 )
+_ASKS_WHICH = re.compile(r"\b(?:which|who)\b[^?\n]{0,80}\b(?:right|correct|wrong)\b|\bor\b[^?\n]{1,80}\?", FLAGS)
 _NEGATION = re.compile(r"\b(?:not|no|never|instead|than)\b|n['’]t\b", FLAGS)
 _MOST_SENTENCES = 300
 _MOST_LINE = 400
@@ -149,7 +150,7 @@ def values_of_versions(texts: Sequence[str]) -> list[Check]:
     }
     stated = (matches[0]["one"], matches[0]["other"])
     expected = [value for value in stated if strip_quotes(value) in right]
-    if not right and not any(map(_MENDED.search, sentences)):
+    if not right and not any(_MENDED.search(each) or _ASKS_WHICH.search(each) for each in sentences):
         expected = _of_older_version(matches[0])
     if len(expected) != 1:
         return []

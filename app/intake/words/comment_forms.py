@@ -1,0 +1,86 @@
+"""Writes what a comment says of a value in one form: `7 should be 3` for `3 is right, it prints 7`."""
+
+from __future__ import annotations
+
+import re
+
+from app.intake.words.vocabulary import DTYPE, MODALS, SEE, SHOW, any_of
+
+_V = (
+    r"(?:(?:tensor|array|torch\.Size)\([^#\n]{0,200}?\)(?![)\]])|\[[^#\n]{0,200}?\](?![\])])|\([^()#\n]{0,80}\)"
+    r"|'[^'\n]{0,80}'|\"[^\"\n]{0,80}\"|`[^`\n]{1,80}`|True|False|None"
+    rf"|[-+]?(?:(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?|nan|inf)j?(?![\w.]*\w)|{DTYPE})"
+)
+_TOOLS = (
+    r"(?:numpy|np|scipy|pandas|torch|pytorch|tensorflow|tf|jax|sympy|mpmath|matlab|octave|mathematica"
+    r"|wolfram(?: ?alpha)?|R|julia|maple|excel|c\+\+|c|java(?:script)?|python|by hand|reference|analytical(?:ly)?"
+    r"|theory|docs?|cpu|eager|math(?:ematically)?)"
+)
+_SAYS = r"(?:gives?|says?|returns?|prints?|has|gets?|shows?|computes?|=|:|is)"
+_SEEN = rf"(?:{any_of(SEE)}|outputs?|actual(?:ly)?)"
+_RIGHT = (
+    rf"(?:(?:the )?(?:correct|right|true|exact|real|actual true)(?: (?:value|answer|result|one))?"
+    rf"|expect(?:ed|ing)?(?: (?:value|answer|result))?|{any_of(MODALS)}(?: {any_of(SHOW)})?|want(?:ed)?)"
+)
+# `expected 3, got 7`, `should be True, is False`.
+_RIGHT_FIRST = re.compile(
+    rf"(?:{any_of(MODALS)} {any_of(SHOW)}|expected:?) (?P<right>[^,;]{{1,80}}?)"
+    rf"(?:[,;] ?(?:but )?| but )(?:(?:it|i|we|this) )?(?:actually )?{any_of(SEE)} "
+    r"(?P<wrong>\S[^,;]{0,80})$",
+    re.IGNORECASE,
+)
+# `3 is expected, 7 is printed`, `3 expected but 7 returned`.
+_RIGHT_THEN_WRONG = re.compile(
+    rf"(?P<right>{_V}) (?:is |was )?(?:expected|correct|right|wanted),? (?:but |and |while )?(?P<wrong>{_V})"
+    r" (?:is |was )?(?:printed|returned|shown|given|got|obtained|seen)\W*$",
+    re.IGNORECASE,
+)
+# `7 (correct: 3)`, `7; true value 3`, `gives 7 but 3 expected`, `7 (3 in numpy)`, `7, numpy gives 3`, `7 != 3`.
+_PAIR = re.compile(
+    rf"(?:(?:it |this |i |we )?{_SEEN}:? )?(?P<wrong>{_V})(?:[,;.]? ?\(?|[,;]? but |,? while |,? and not )\s?"
+    rf"(?:{_RIGHT}(?: is|:|=)? ?(?P<a>{_V})|(?P<b>{_V}),? (?:is |was |would be )?(?:expected|correct|right|wanted)"
+    rf"|(?:in |with |by |from )?{_TOOLS} ?{_SAYS} ?(?P<c>{_V})|(?P<d>{_V}) (?:in|with|by|from|according to) {_TOOLS}"
+    rf"|(?:!=|≠|<>|=/=|vs\.?|versus) ?(?P<e>{_V})(?: expected| \(expected\))?)\)?[\s.!?]*$",
+    re.IGNORECASE,
+)
+# `I get 7`, `this prints 7`, `Wrong: 7`, `nan???`, `nan :(`, `False unexpectedly`.
+_SEEN_FIRST = re.compile(
+    rf"(?:(?:i|we|it|this|that|which) (?:still |now |always )?{_SEEN}|out(?:\[\d*\])?:|(?:here )?i see)"
+    rf":? (?P<value>{_V})(?P<rest>.*)$",
+    re.IGNORECASE,
+)
+_WRONG_FIRST = re.compile(
+    rf"(?:wrong|incorrect|bug|bad|oops|unexpected(?:ly)?)\b[:,!]{{1,2}} ?(?:{_SEEN} )?(?P<value>{_V})(?P<rest>.*)$",
+    re.IGNORECASE,
+)
+_DOUBTED = re.compile(
+    rf"(?:{_SEEN}:? )?(?P<value>{_V}) ?(?:[?!]{{1,5}}|[-–—.,;]{{1,2}} ?(?:but )?(?:why|how come|wtf|huh|hm+|weird|strange|odd)\b.{{0,40}}"
+    r"|[:;]-?[(/|]|🤔|😕|😱|unexpectedly\W*|\(?(?:weird|strange|odd|surprising(?:ly)?)!?\)?)$",
+    re.IGNORECASE,
+)
+# `should be True`: the script shows the other one.
+_TRUTH_ALONE = re.compile(
+    rf"(?:this |it )?(?:{any_of(MODALS)} {any_of(SHOW)}|expect(?:ed)?:?|i(?:['’]d| would) expect) `?(?P<right>True|False)`?"
+    r"(?P<rest>[\s.!?]*)$",
+    re.IGNORECASE,
+)
+
+
+def in_one_form(comment: str) -> str:
+    """The comment as `WRONG should be RIGHT`, or with the value first, if it says so in other words."""
+    for pattern in (_RIGHT_FIRST, _RIGHT_THEN_WRONG):
+        if pair := pattern.match(comment):
+            return f"{pair['wrong']} should be {pair['right']}"
+    if pair := _PAIR.match(comment):
+        right = next(value for value in pair.group("a", "b", "c", "d", "e") if value)
+        return comment if right == pair["wrong"] else f"{pair['wrong']} should be {right}"
+    if seen := _SEEN_FIRST.match(comment):
+        return f"{seen['value']}{seen['rest']}"
+    if wrong := _WRONG_FIRST.match(comment):
+        return f"{wrong['value']} is wrong{wrong['rest']}"
+    if doubted := _DOUBTED.match(comment):
+        return f"{doubted['value']} !"
+    if truth := _TRUTH_ALONE.match(comment):
+        right = truth["right"].capitalize()
+        return f"{right == 'False'} should be {right}"
+    return comment
