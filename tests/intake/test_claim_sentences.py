@@ -243,3 +243,42 @@ TypeError: bad
 {past}
 """
     assert read(text, limits=NO_READ_LIMITS, form="report").claim.further == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'It fails with the message "Dimension out of range".',
+        "The error is `Dimension out of range`.",
+        'Python complains about "Dimension out of range".',
+        "Error message: Dimension out of range",
+        'sum(5) raises "Dimension out of range"',
+        'I get the error "Dimension out of range" here',
+        'The call stops with an error saying "Dimension out of range".',
+    ],
+)
+def test_an_error_may_be_named_by_its_message_alone(text: str) -> None:
+    (check,) = read_claim(text).checks
+    assert (check.kind, check.exception_type, check.message) == (
+        CheckKind.EXCEPTION,
+        None,
+        "Dimension out of range",
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'It should raise "Dimension out of range".',
+        'It no longer fails with "Dimension out of range".',
+        "It throws `torch.zeros(3)`.",
+        'It ends with "done".',
+        "The exception is `x = 3`.",
+    ],
+)
+def test_a_quoted_text_that_is_no_seen_error_is_none(text: str) -> None:
+    assert not [
+        check
+        for check in read_claim(text).checks
+        if check.kind is CheckKind.EXCEPTION and check.role is Role.BUG
+    ]

@@ -42,6 +42,30 @@ def test_a_value_that_is_not_right_is_the_bug() -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "Before 1.25 this printed `41`, now it prints `40`.",
+        "Old version: 41. New version: 40.",
+        "This used to give 41 but now it gives 40.",
+        "The result is now 40, previously it was 41.",
+        "With 1.24.1 it gives `41`, with 1.25.0 `40`.",
+        "Wolfram Alpha says 41. numpy says 40.",
+        "mpmath: 41, numpy: 40",
+    ],
+)
+def test_the_value_of_today_is_the_bug(text: str) -> None:
+    assert _values(text) == [(Role.BUG, "40"), (Role.EXPECTED, "41")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["The error is 0.5, while mpmath gives 41.", "According to R the value is 41.", "Matlab returns `41`."],
+)
+def test_the_value_of_another_tool_is_no_bug(text: str) -> None:
+    assert (Role.BUG, "41") not in _values(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "It returns 41 with 1.24 and 40 with 1.25. Is it 41 or 40?",
         "It returns 41 with 1.24 and 40 with 1.25. I expect 41. Others expect 40.",
     ],

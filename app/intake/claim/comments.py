@@ -52,7 +52,8 @@ _MOST_COMMENT = 500
 _MOST_WORDS = 3
 # The line `# but should be 3` below a comment with a value.
 _WISH = re.compile(
-    rf"#+ ?(?:but |and )?(?:it |this )?(?:{any_of(MODALS)} {any_of(SHOW)}|expect(?:ed|ing)?:?|correct(?: is|:)"
+    rf"#+ ?(?:but |and )?(?:it |this )?(?:{any_of(MODALS)} {any_of(SHOW)}|expect(?:ed|ing)?:?"
+    rf"|correct(?: is|:)"
     r"|(?:i|we)(?:['’]d| would)? (?:have )?expect(?:ed)?:?) (?P<value>\S.{0,120})",
     re.IGNORECASE,
 )

@@ -47,9 +47,11 @@ _ENDS = re.compile(r"[`\"”\n]|(?<=[a-z!)])[.!?](?=\s+[A-Z])|\s[—–]\s|, (?:
 _MOST_MESSAGE = 400
 # `fails with "the message"`, `the error is `the message``, `complains about "the message"`.
 _SAYS = (
-    r"(?:(?:fails?|failed|failing|crash(?:es|ed)?|dies|died|blows? up|errors? out|stops?|stopped|aborts?|aborted|ends?|breaks?|exits?)"
+    r"(?:(?:fails?|failed|failing|crash(?:es|ed)?|dies|died|blows? up|errors? out|stops?|stopped"
+    r"|aborts?|aborted|ends?|breaks?|exits?)"
     r"(?: \w{1,12}){0,4}? (?:with|saying|by saying|and says|and prints|because of|due to)"
-    r"|(?:raises?|raised|throws?|threw|complains?|complained|rejects? it)(?: \w{1,12}){0,3}?(?: about| that| with| saying)?"
+    r"|(?:raises?|raised|throws?|threw|complains?|complained"
+    r"|rejects? it)(?: \w{1,12}){0,3}?(?: about| that| with| saying)?"
     r"|(?:error(?: message)?|exception|error text)(?: \w{1,12}){0,3}?(?: is| was| says| reads| being)?)"
 )
 _QUOTED_MESSAGE = re.compile(
@@ -58,7 +60,8 @@ _QUOTED_MESSAGE = re.compile(
     FLAGS,
 )
 _LINE_OF_MESSAGE = re.compile(
-    r"^\W{0,3}(?:the )?(?:full )?(?:error(?: message)?|exception|message)\W{0,3}: (?P<message>[A-Z'][^\n]{8,400})$",
+    r"^\W{0,3}(?:the )?(?:full )?(?:error(?: message)?|exception"
+    r"|message)\W{0,3}: (?P<message>[A-Z'][^\n]{8,400})$",
     FLAGS,
 )
 # A message is a sentence: at least two words of letters, and no call or assignment.
@@ -89,7 +92,7 @@ def known_message(sentence: str) -> list[Check]:
 
 
 def quoted_message(sentence: str) -> list[Check]:
-    """The check of an error that a sentence quotes without its type: `fails with "Dimension out of range"`."""
+    """The check of an error that a sentence quotes without its type: `fails with "index out of range"`."""
     match = _QUOTED_MESSAGE.search(sentence) or _LINE_OF_MESSAGE.search(sentence)
     if match is None or _NOT_SEEN.search(sentence[max(0, match.start() - 50) : match.start()]):
         return []

@@ -57,10 +57,14 @@ _GIVES = re.compile(
 # `Before 2.0 this printed `3`, now it prints `4``, `Old version: 3. New version: 4`.
 _SAID = rf"(?P<NAME>`[^`\n]{{1,80}}`|{LITERAL})"
 _THEN = (
-    rf"(?:before(?: (?:that|(?:the )?(?:update|upgrade)|(?:version )?{_RELEASE.replace('?P<release>', '?:')}))?"
+    rf"(?:before(?: (?:that|(?:the )?(?:update|upgrade)"
+    rf"|(?:version )?{_RELEASE.replace('?P<release>', '?:')}))?"
     r"|previously|formerly|earlier|in the past|used to|older versions?|(?:the )?old version)"
 )
-_NOW = r"(?:now(?:adays)?|currently|newer versions?|(?:the )?new version|after(?:wards| (?:the )?(?:update|upgrade)))"
+_NOW = (
+    r"(?:now(?:adays)?|currently|newer versions?|(?:the )?new version|after(?:wards"
+    r"| (?:the )?(?:update|upgrade)))"
+)
 _THEN_FIRST = re.compile(
     rf"\b{_THEN}\b[^`\n\d\[(]{{0,40}}?{_SAID.replace('NAME', 'one')}[^`\n\d\[(]{{0,40}}?\b{_NOW}\b"
     rf"[^`\n\d\[(]{{0,30}}?{_SAID.replace('NAME', 'other')}",
@@ -74,11 +78,14 @@ _NOW_FIRST = re.compile(
     FLAGS,
 )
 _MENDED = re.compile(
-    r"\b(?:fixed|solved|resolved|mended|corrected|(?:is|works|gives|prints|returns) (?:right|correct\w*|fine|ok)"
+    r"\b(?:fixed|solved|resolved|mended|corrected|(?:is|works|gives|prints|returns) (?:right"
+    r"|correct\w*|fine|ok)"
     r"|no longer)\b",
     FLAGS,
 )
-_ASKS_WHICH = re.compile(r"\b(?:which|who)\b[^?\n]{0,80}\b(?:right|correct|wrong)\b|\bor\b[^?\n]{1,80}\?", FLAGS)
+_ASKS_WHICH = re.compile(
+    r"\b(?:which|who)\b[^?\n]{0,80}\b(?:right|correct|wrong)\b|\bor\b[^?\n]{1,80}\?", FLAGS
+)
 _NEGATION = re.compile(r"\b(?:not|no|never|instead|than)\b|n['’]t\b", FLAGS)
 _MOST_SENTENCES = 300
 _MOST_LINE = 400
@@ -160,7 +167,9 @@ def values_of_versions(texts: Sequence[str]) -> list[Check]:
 
 def _of_older_version(match: re.Match[str]) -> list[str]:
     """The value of the older of two versions of one package; whoever reports a change was used to it."""
-    releases = [tuple(map(int, each.group("release").split("."))) for each in _EACH_RELEASE.finditer(match[0])]
+    releases = [
+        tuple(map(int, each.group("release").split("."))) for each in _EACH_RELEASE.finditer(match[0])
+    ]
     if len(releases) != 2 or releases[0] == releases[1]:
         return []
     return [match["one" if releases[0] < releases[1] else "other"]]

@@ -13,8 +13,8 @@ _V = (
 )
 _TOOLS = (
     r"(?:numpy|np|scipy|pandas|torch|pytorch|tensorflow|tf|jax|sympy|mpmath|matlab|octave|mathematica"
-    r"|wolfram(?: ?alpha)?|R|julia|maple|excel|c\+\+|c|java(?:script)?|python|by hand|reference|analytical(?:ly)?"
-    r"|theory|docs?|cpu|eager|math(?:ematically)?)"
+    r"|wolfram(?: ?alpha)?|R|julia|maple|excel|c\+\+|c|java(?:script)?|python|by hand|reference"
+    r"|analytical(?:ly)?|theory|docs?|cpu|eager|math(?:ematically)?)"
 )
 _SAYS = r"(?:gives?|says?|returns?|prints?|has|gets?|shows?|computes?|=|:|is)"
 _SEEN = rf"(?:{any_of(SEE)}|outputs?|actual(?:ly)?)"
@@ -35,11 +35,13 @@ _RIGHT_THEN_WRONG = re.compile(
     r" (?:is |was )?(?:printed|returned|shown|given|got|obtained|seen)\W*$",
     re.IGNORECASE,
 )
-# `7 (correct: 3)`, `7; true value 3`, `gives 7 but 3 expected`, `7 (3 in numpy)`, `7, numpy gives 3`, `7 != 3`.
+# `7 (correct: 3)`, `7; true value 3`, `gives 7 but 3 expected`, `7 (3 in numpy)`, `7 != 3`.
 _PAIR = re.compile(
     rf"(?:(?:it |this |i |we )?{_SEEN}:? )?(?P<wrong>{_V})(?:[,;.]? ?\(?|[,;]? but |,? while |,? and not )\s?"
-    rf"(?:{_RIGHT}(?: is|:|=)? ?(?P<a>{_V})|(?P<b>{_V}),? (?:is |was |would be )?(?:expected|correct|right|wanted)"
-    rf"|(?:in |with |by |from )?{_TOOLS} ?{_SAYS} ?(?P<c>{_V})|(?P<d>{_V}) (?:in|with|by|from|according to) {_TOOLS}"
+    rf"(?:{_RIGHT}(?: is|:|=)? ?(?P<a>{_V})|(?P<b>{_V}),? (?:is |was |would be )?(?:expected"
+    rf"|correct|right|wanted)"
+    rf"|(?:in |with |by |from )?{_TOOLS} ?{_SAYS} ?(?P<c>{_V})|(?P<d>{_V}) (?:in|with|by|from"
+    rf"|according to) {_TOOLS}"
     rf"|(?:!=|≠|<>|=/=|vs\.?|versus) ?(?P<e>{_V})(?: expected| \(expected\))?)\)?[\s.!?]*$",
     re.IGNORECASE,
 )
@@ -50,17 +52,20 @@ _SEEN_FIRST = re.compile(
     re.IGNORECASE,
 )
 _WRONG_FIRST = re.compile(
-    rf"(?:wrong|incorrect|bug|bad|oops|unexpected(?:ly)?)\b[:,!]{{1,2}} ?(?:{_SEEN} )?(?P<value>{_V})(?P<rest>.*)$",
+    rf"(?:wrong|incorrect|bug|bad|oops|unexpected(?:ly)?)\b[:,!]{{1,2}} ?(?:{_SEEN} )?(?P<value>{_V})"
+    r"(?P<rest>.*)$",
     re.IGNORECASE,
 )
 _DOUBTED = re.compile(
-    rf"(?:{_SEEN}:? )?(?P<value>{_V}) ?(?:[?!]{{1,5}}|[-–—.,;]{{1,2}} ?(?:but )?(?:why|how come|wtf|huh|hm+|weird|strange|odd)\b.{{0,40}}"
+    rf"(?:{_SEEN}:? )?(?P<value>{_V}) ?(?:[?!]{{1,5}}|[-–—.,;]{{1,2}} ?(?:but )?(?:why|how come|wtf"
+    rf"|huh|hm+|weird|strange|odd)\b.{{0,40}}"
     r"|[:;]-?[(/|]|🤔|😕|😱|unexpectedly\W*|\(?(?:weird|strange|odd|surprising(?:ly)?)!?\)?)$",
     re.IGNORECASE,
 )
 # `should be True`: the script shows the other one.
 _TRUTH_ALONE = re.compile(
-    rf"(?:this |it )?(?:{any_of(MODALS)} {any_of(SHOW)}|expect(?:ed)?:?|i(?:['’]d| would) expect) `?(?P<right>True|False)`?"
+    rf"(?:this |it )?(?:{any_of(MODALS)} {any_of(SHOW)}|expect(?:ed)?:?|i(?:['’]d"
+    rf"| would) expect) `?(?P<right>True|False)`?"
     r"(?P<rest>[\s.!?]*)$",
     re.IGNORECASE,
 )
@@ -68,19 +73,26 @@ _TRUTH_ALONE = re.compile(
 
 def in_one_form(comment: str) -> str:
     """The comment as `WRONG should be RIGHT`, or with the value first, if it says so in other words."""
+    return _contrast(comment) or _lone_value(comment) or comment
+
+
+def _contrast(comment: str) -> str | None:
     for pattern in (_RIGHT_FIRST, _RIGHT_THEN_WRONG):
         if pair := pattern.match(comment):
             return f"{pair['wrong']} should be {pair['right']}"
     if pair := _PAIR.match(comment):
         right = next(value for value in pair.group("a", "b", "c", "d", "e") if value)
         return comment if right == pair["wrong"] else f"{pair['wrong']} should be {right}"
+    if truth := _TRUTH_ALONE.match(comment):
+        right = truth["right"].capitalize()
+        return f"{right == 'False'} should be {right}"
+    return None
+
+
+def _lone_value(comment: str) -> str | None:
     if seen := _SEEN_FIRST.match(comment):
         return f"{seen['value']}{seen['rest']}"
     if wrong := _WRONG_FIRST.match(comment):
         return f"{wrong['value']} is wrong{wrong['rest']}"
-    if doubted := _DOUBTED.match(comment):
-        return f"{doubted['value']} !"
-    if truth := _TRUTH_ALONE.match(comment):
-        right = truth["right"].capitalize()
-        return f"{right == 'False'} should be {right}"
-    return comment
+    doubted = _DOUBTED.match(comment)
+    return f"{doubted['value']} !" if doubted else None
