@@ -39,7 +39,10 @@ def with_packages(target: Target, script: Script, fleet: Sequence[Hello], *, req
     if facts is None:
         return target
     missing = packages_of(script) - set(facts.packages)
-    allowed = [missing & set(hello.packages_allowed) for hello in fleet]
+    # `chinese_calendar` is imported from `chinesecalendar`: names may differ in their signs.
+    present = {_bare(name) for name in facts.packages}
+    bare = {_bare(name) for name in missing} - present
+    allowed = [{name for name in hello.packages_allowed if _bare(name) in bare} for hello in fleet]
     for packages in sorted(allowed, key=len, reverse=True):
         layered = (
             target.model_copy(update={"toolchain": add_layers(target.toolchain, packages)})
@@ -52,6 +55,11 @@ def with_packages(target: Target, script: Script, fleet: Sequence[Hello], *, req
         ):
             return layered
     return target
+
+
+def _bare(name: str) -> str:
+    """A canonical name without its signs."""
+    return name.replace("-", "")
 
 
 def versions_for(script: Script, device: Device, fleet: Sequence[Hello]) -> list[str]:

@@ -8,10 +8,11 @@ import re
 import tokenize
 from collections.abc import Sequence
 from itertools import islice
+from typing import TypeGuard
 
 from app.intake.code.syntax import dotted_name, nodes_of, normalise, tree_of
 from app.intake.memory import remembers
-from app.intake.words.comment_forms import in_one_form
+from app.intake.words.comment_forms import in_one_form, is_row_of_values
 from app.intake.words.vocabulary import DTYPE, INSTEAD, MODALS, SHOW, any_of, is_printed_line
 
 _CLAIM = re.compile(r"#+\s*claim\s*:\s*(.*)", re.IGNORECASE)
@@ -118,7 +119,8 @@ def commented_outputs(script: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     # A script that prints nothing shows its bare comparisons, as at a prompt.
     shows_value = (ast.Call,) if "print(" in text else (ast.Call, ast.Compare, ast.Attribute, ast.Subscript)
     for at, statement in enumerate(tree.body):
-        if not isinstance(statement, ast.Expr) or not isinstance(statement.value, shows_value):
+        is_shown = isinstance(statement, ast.Expr) and isinstance(statement.value, shows_value)
+        if not is_shown and not ("print(" not in text and assigns_result(statement)):
             continue
         if pasted_lines := _string_below(tree.body[at + 1 : at + 2]):
             wrong += pasted_lines
@@ -151,6 +153,16 @@ def commented_outputs(script: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     values = (*wrong, *(value for value in shown_right if value in wrong))
     is_replaced = len(right) > len(shown_right) and set(right) <= set(values)
     return values, tuple(mended if is_replaced else right)
+
+
+def assigns_result(statement: ast.stmt) -> TypeGuard[ast.Assign]:
+    """Whether a statement gives one name the result of a call or an operation, which a comment may show."""
+    return (
+        isinstance(statement, ast.Assign)
+        and len(statement.targets) == 1
+        and isinstance(statement.targets[0], ast.Name)
+        and isinstance(statement.value, ast.Call | ast.BinOp | ast.Compare | ast.Subscript | ast.Attribute)
+    )
 
 
 def _one_for_each_print(below: Sequence[str], tree: ast.Module) -> list[str]:
@@ -194,15 +206,16 @@ def _string_below(following: Sequence[ast.stmt]) -> list[str]:
     return lines if all(map(is_printed_line, lines)) else []
 
 
-def _comment_below(lines: Sequence[str], statement: ast.Expr, *, prints: bool) -> str | None:
+def _comment_below(lines: Sequence[str], statement: ast.stmt, *, prints: bool) -> str | None:
     """The comment on the line below a call that prints, if it is nothing but a value.
 
     Unless the script `prints`, every call shows its value.
     """
-    path = dotted_name(statement.value.func) if isinstance(statement.value, ast.Call) else ()
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    path = dotted_name(value.func) if isinstance(value, ast.Call) else ()
     at = statement.end_lineno or 0
     line = lines[at].strip() if at < len(lines) else ""
-    is_shown = path[-1:] == ("print",) or (isinstance(statement.value, ast.Call) and not prints)
+    is_shown = path[-1:] == ("print",) or (isinstance(value, ast.Call) and not prints)
     # Errors in comments are read by another rule.
     is_error = re.search(r"\b[A-Z]\w{0,100}(?:Error|Exception)\b", line) is not None and path[-1:] != (
         "print",
@@ -210,13 +223,13 @@ def _comment_below(lines: Sequence[str], statement: ast.Expr, *, prints: bool) -
     if not is_shown or is_error or not line.startswith("#") or lines[at][:1].isspace():
         return None
     comment = line.lstrip("#").strip()[:_MOST_COMMENT]
-    value, rest = _value_of(comment, set())
+    seen, rest = _value_of(comment, set())
     following = lines[at + 1].strip() if at + 1 < len(lines) else ""
     goes_on = following.startswith("#") and not _WISH.match(following)
-    return comment if value is not None and not goes_on and (not rest or _JUDGED.search(rest)) else None
+    return comment if seen is not None and not goes_on and (not rest or _JUDGED.search(rest)) else None
 
 
-def _wish_below(lines: Sequence[str], statement: ast.Expr) -> str | None:
+def _wish_below(lines: Sequence[str], statement: ast.stmt) -> str | None:
     """The right value that the comment below the one with a printed value names: `# but should be 3`."""
     at = statement.end_lineno or 0
     own = "#" in lines[at - 1]
@@ -282,16 +295,22 @@ def _trailing_comments(text: str) -> dict[int, str]:
 
 def _value_of(comment: str, literals: set[str]) -> tuple[str | None, str]:
     """The value at the start of a comment, and the words after it. (None, "") for prose."""
-    comment = in_one_form(comment)
+    row = is_row_of_values(comment)
+    comment = comment if row else in_one_form(comment)
+    if row or _PRINT_CALL.match(comment):
+        # A call that prints is a line of code that somebody commented out.
+        return (comment if row else None), ""
     if constant := _CONSTANT_FIRST.match(comment) or _GROUPED.match(comment):
         return constant["value"], constant["rest"]
     first, dot, rest = comment.partition(". ")
-    if first.rstrip(".!") in literals:
-        return first.rstrip(".!"), rest
-    if _AN_ERROR.match(comment):
-        return (first if dot else comment), rest
-    # A call that prints is a line of code that somebody commented out.
-    match = None if _PRINT_CALL.match(comment) else _VALUE.match(comment)
+    if first.rstrip(".!") in literals or _AN_ERROR.match(comment):
+        text = first.rstrip(".!")
+        return (text if text in literals else first if dot else comment), rest
+    return _value_first(comment)
+
+
+def _value_first(comment: str) -> tuple[str | None, str]:
+    match = _VALUE.match(comment)
     end = None if match is None else _closing_place(comment, match.end()) if match["open"] else match.end()
     if match is None or end is None:
         return None, ""

@@ -54,9 +54,27 @@ _SAYS = (
     r"|rejects? it)(?: \w{1,12}){0,3}?(?: about| that| with| saying)?"
     r"|(?:error(?: message)?|exception|error text)(?: \w{1,12}){0,3}?(?: is| was| says| reads| being)?)"
 )
+_QUOTED = (
+    r"(?:\"(?P<a>[^\"\n]{8,400})\"|`(?P<b>[^`\n]{8,400})`|“(?P<c>[^”\n]{8,400})”"
+    r"|'(?P<d>[^'\n]{8,400})'(?!\w))"
+)
 _QUOTED_MESSAGE = re.compile(
     rf"\b{_SAYS}:? (?:(?:the|an?|this|following|error|exception|message)[: ]{{1,2}}){{0,4}}"
-    r"(?:\"(?P<a>[^\"\n]{8,400})\"|`(?P<b>[^`\n]{8,400})`|“(?P<c>[^”\n]{8,400})”|'(?P<d>[^'\n]{8,400})'(?!\w))",
+    rf"{_QUOTED}",
+    FLAGS,
+)
+# `I get "tuple index out of range"`: words that only errors use tell it from a printed text.
+_GETS_MESSAGE = re.compile(
+    r"\b(?:gets?|got|getting|gives?(?: me)?|receive|see|prints?|says|shows?|returns?|ends in|results? in):? "
+    r"(?:(?:the|an?|this|following|error|exception|message)[: ]{1,2}){0,4}"
+    rf"{_QUOTED}",
+    FLAGS,
+)
+_WORDS_OF_ERRORS = re.compile(
+    r"\b(?:out of (?:range|bounds)|cannot|can['’]t|could not|unable to|invalid|unsupported|unexpected"
+    r"|not supported|not implemented|not found|no such|no attribute|is not|are not|does not|do not|must be"
+    r"|must have|has to be|failed to|missing|mismatch|already exists|not callable|not iterable"
+    r"|not subscriptable|not defined|expected)\b",
     FLAGS,
 )
 _LINE_OF_MESSAGE = re.compile(
@@ -94,6 +112,8 @@ def known_message(sentence: str) -> list[Check]:
 def quoted_message(sentence: str) -> list[Check]:
     """The check of an error that a sentence quotes without its type: `fails with "index out of range"`."""
     match = _QUOTED_MESSAGE.search(sentence) or _LINE_OF_MESSAGE.search(sentence)
+    if match is None and (gets := _GETS_MESSAGE.search(sentence)):
+        match = gets if _WORDS_OF_ERRORS.search(gets[gets.lastgroup or 0]) else None
     if match is None or _NOT_SEEN.search(sentence[max(0, match.start() - 50) : match.start()]):
         return []
     message = next(text for text in match.groups() if text).strip()

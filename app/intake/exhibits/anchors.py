@@ -84,13 +84,23 @@ _OF_THE_PROCESS = {CheckKind.CRASH, CheckKind.HANG, CheckKind.OUT_OF_MEMORY}
 _BLANK = re.compile(r"\n[ \t]*\n")
 _MOST_PARAGRAPH = 5_000
 _OF_FAILURES = re.compile(
-    r"error|exception|rais|throw|fail|crash|fault|hang|memory|exit|abort|kill|break|broken", re.IGNORECASE
+    r"error|exception|rais|throw|fail|crash|fault|hang|memory|exit|abort|kill|break|broken"
+    r"|n(?:o|['’])t (?:work|run)",
+    re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s|\n")
 # The kernel's log names the process: `python[4711]: segfault at 0`.
 _THE_SCRIPT = re.compile(
     r"\b(?:it|this|(?:the|my) (?:script|code|program|snippet|example)|interpreter)\b"
     r"|\bpython[\d.]{0,6}\[\d{1,9}\]",
+    re.IGNORECASE,
+)
+_LONG_NAME = 6
+# `I run this and get "tuple index out of range"`.
+_RUN_AND_GET = re.compile(
+    r"\b(?:run(?:ning)?|ran|execut(?:e|ed|ing)|tr(?:y|ied|ying)) (?:it|this|that"
+    r"|(?:this|the)(?: \w{1,12}){0,2} (?:code|script|snippet|example|above|program|cell|line))\b[^.;\n]{0,60}"
+    r"\b(?:gets?|got|gives?|gave|raises?|raised|throws?|threw|fails?|failed|results? in|leads? to)\b",
     re.IGNORECASE,
 )
 
@@ -158,6 +168,8 @@ def _is_loose(check: Check, title: str, names: set[str], paragraphs: Sequence[st
         _THE_SCRIPT.search(each) for each in (check.text, *_paragraphs_of(check.kind, paragraphs))
     ):
         return False
+    if check.kind is CheckKind.EXCEPTION and check.message and _RUN_AND_GET.search(check.text):
+        return False
     asserts = check.exception_type == AssertionError.__name__ and bool(check.message)
     if asserts and any("assert" in name.lower() for name in names):
         # The message is that of a function of the script: `assert_close`.
@@ -166,7 +178,10 @@ def _is_loose(check: Check, title: str, names: set[str], paragraphs: Sequence[st
     # A title that speaks of no failure may be about something else than the one that the report shows.
     about = title if check.kind is CheckKind.NO_ERROR or _OF_FAILURES.search(title) else ""
     text = f"{check.text} {check.message or ''} {about} {own}"
-    return not names.intersection([*_WORD.findall(text), *_WORD_OF_SYNTAX.findall(text.lower())])
+    words = {*_WORD.findall(text), *_WORD_OF_SYNTAX.findall(text.lower())}
+    # In a title, `onehotencoder` is `OneHotEncoder`.
+    lower = {name.lower() for name in names if len(name) >= _LONG_NAME}
+    return not (names & words or lower & {word.lower() for word in words})
 
 
 def _paragraphs_of(kind: CheckKind, paragraphs: Sequence[str]) -> Iterator[str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
-from app.intake.claim.comments import lines_with_values
+from app.intake.claim.comments import assigns_result, lines_with_values
 from app.intake.code.syntax import dotted_name, nodes_of, parses, tree_of
 
 # A session with more expressions than this is left as it is.
@@ -48,15 +49,18 @@ def with_displayed_last_value(code: str, *, calls: bool = False, values: int = 0
     if len(expressions) == values > 1:
         return _display(code, expressions)
     last, commented = tree.body[-1], lines_with_values(code)
-    bare = [
+    bare: list[ast.Expr | ast.Assign] = [
         statement
         for statement in tree.body
-        if isinstance(statement, ast.Expr)
-        and (
-            isinstance(statement.value, _BARE)
-            or (
-                isinstance(statement.value, ast.Call)
-                and (statement is last or statement.end_lineno in commented)
+        if (statement.end_lineno in commented and assigns_result(statement))
+        or (
+            isinstance(statement, ast.Expr)
+            and (
+                isinstance(statement.value, _BARE)
+                or (
+                    isinstance(statement.value, ast.Call)
+                    and (statement is last or statement.end_lineno in commented)
+                )
             )
         )
     ]
@@ -83,8 +87,10 @@ def with_displayed_last_assignment(code: str) -> tuple[str, int]:
     return f"{code.rstrip()}\n{DISPLAY}{targets[0].id})\n", 1
 
 
-def _display(code: str, statements: list[ast.Expr]) -> tuple[str, int]:
+def _display(code: str, statements: Sequence[ast.Expr | ast.Assign]) -> tuple[str, int]:
     """The code with the values of these statements displayed, and their number.
+
+    The value of an assignment is displayed after it, on its line.
 
     The code has to be normalised, since the columns are those of its tree.
     """
@@ -95,6 +101,11 @@ def _display(code: str, statements: list[ast.Expr]) -> tuple[str, int]:
             continue
         first, last, end = statement.lineno - 1, statement.end_lineno - 1, statement.end_col_offset or 0
         start = statement.col_offset
+        if isinstance(statement, ast.Assign):
+            shows = f"; {DISPLAY}{ast.unparse(statement.targets[0])})".encode()
+            lines[last] = lines[last][:end] + shows + lines[last][end:]
+            count += 1
+            continue
         opens, closes = (b"(", b"))") if _needs_brackets(lines, statement) else (b"", b")")
         lines[last] = lines[last][:end] + closes + lines[last][end:]
         lines[first] = lines[first][:start] + DISPLAY.encode() + opens + lines[first][start:]

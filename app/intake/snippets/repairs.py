@@ -25,8 +25,9 @@ _MOST_NAMES = 40
 _ALIKE = 0.85
 # `humanize 4.9.0`, `Humanize: 4.9.0`, `lark==1.1`, `bitstring version v4.0`, `mpmath version: 1.2`.
 _WITH_VERSION = re.compile(
-    r"(?<![\w.-])(?P<name>[A-Za-z][\w-]{1,30})(?:[ \t]{1,3}version)?(?:[ \t]{0,3}(?:==|:|=))?[ \t]{0,20}"
-    r"v?\d{1,4}\.\d{1,4}(?![\w%])",
+    r"(?<![\w.-])(?P<name>[A-Za-z][\w-]{1,30})"
+    r"(?:[ \t]{0,3}(?:version|versión|versão|versione|версия|版本|的版本"
+    r"|バージョン|버전))?(?:[ \t]{0,3}(?:==|:|=|：))?[ \t]{0,20}v?\d{1,4}\.\d{1,4}(?![\w%])",
     re.IGNORECASE,
 )
 # `dateutil.rrule` between backticks, and a file of a package in a traceback.

@@ -10,7 +10,7 @@ from itertools import pairwise
 from textwrap import dedent
 
 from app.intake.code.definitions_only import returns_outside_functions
-from app.intake.code.names import bound_names, undefined_names, used_names
+from app.intake.code.names import bound_names, has_star_import, undefined_names, used_names
 from app.intake.code.syntax import normalise, parses, tree_of
 from app.intake.reading import ScriptRole
 from app.intake.snippets.repairs import USUAL_IMPORTS
@@ -139,7 +139,8 @@ class Code:
         """Both pieces as one."""
         text = f"{self.text.rstrip()}\n\n{normalise(other.text)}"
         fails = self.fails_after or other.fails_after
-        return Code(text, self.before, self.transcript, fails_after=fails, blocks=self.blocks + other.blocks)
+        typed = self.transcript or other.transcript
+        return Code(text, self.before, typed, fails_after=fails, blocks=self.blocks + other.blocks)
 
 
 def as_source(code: str) -> str:
@@ -298,10 +299,11 @@ def continues(main: Code, part: Code) -> bool:
     return (
         tree is not None
         and parses(main.followed_by(part).source)
-        and bool(missing)
-        and missing <= bound_names(tree)
+        and bool(missing & bound_names(tree))
+        and (missing <= bound_names(tree) or has_star_import(tree))
         and not main.fails_after
-        and not part.transcript
+        # A session beside a script that prints may show another way.
+        and not (part.transcript and "print(" in main.text)
     )
 
 

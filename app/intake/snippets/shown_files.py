@@ -39,8 +39,8 @@ _SHOWS_OUTPUT = re.compile(
 )
 # `# helper.py` and the like on the first line.
 _FIRST_LINE = re.compile(
-    rf"[ \t]*(?:#+|//|--|;|<!--)[ \t]*(?:file(?:name)?[: ][ \t]*)?[`'\"]?{_NAME}[`'\"]?:?[ \t]*(?:-->)?"
-    r"[ \t]*",
+    rf"[ \t]*(?:#+|//|--|;|<!--)[ \t]*(?:file(?:name)?[: ][ \t]*)?[`'\"]?{_NAME}[`'\"]?:?[ \t]*+(?:-->)?"
+    r"[ \t]*+",
     re.IGNORECASE,
 )
 _CAT = re.compile(

@@ -19,6 +19,8 @@ _CODE_HEADING = re.compile(
 )
 _STATEMENT = re.compile(r"[A-Za-z_][\w.]{0,60}(?:\(| = |, \w{1,30} = )")
 _HEADING = re.compile(r"#{2,6} \S|#{1,6} [A-Z][\w ]{2,40}:?$")
+# `cc @someone @someone-else` would be a product of matrices.
+_COPY_TO = re.compile(r"[ \t]*cc:? @\w", re.IGNORECASE)
 # Markdown takes an indented line for a block of its own, and a comment for a heading.
 _TAKEN_APART = re.compile(r"[ \t]+\S|# \S")
 _QUOTED = re.compile(r"> ?")
@@ -68,7 +70,9 @@ def _without_quotation(lines: list[str]) -> list[str]:
 
 def _end_of_section(lines: Sequence[str], start: int) -> int:
     limit = min(len(lines), start + _MOST_LINES)
-    return next((at for at in range(start, limit) if _HEADING.match(lines[at])), limit)
+    return next(
+        (at for at in range(start, limit) if _HEADING.match(lines[at]) or _COPY_TO.match(lines[at])), limit
+    )
 
 
 def _begins_section(lines: Sequence[str], at: int) -> bool:

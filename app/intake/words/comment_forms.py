@@ -9,7 +9,7 @@ from app.intake.words.vocabulary import DTYPE, MODALS, SEE, SHOW, any_of
 _V = (
     r"(?:(?:tensor|array|torch\.Size)\([^#\n]{0,200}?\)(?![)\]])|\[[^#\n]{0,200}?\](?![\])])|\([^()#\n]{0,80}\)"
     r"|'[^'\n]{0,80}'|\"[^\"\n]{0,80}\"|`[^`\n]{1,80}`|True|False|None"
-    rf"|[-+]?(?:(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?|nan|inf)j?(?![\w.]*\w)|{DTYPE})"
+    rf"|[-+]?(?:(?:\d[\d_]*+(?:\.\d*+)?|\.\d++)(?:e[-+]?\d++)?|nan|inf)j?(?![\w.]*\w)|{DTYPE})"
 )
 _TOOLS = (
     r"(?:numpy|np|scipy|pandas|torch|pytorch|tensorflow|tf|jax|sympy|mpmath|matlab|octave|mathematica"
@@ -31,8 +31,8 @@ _RIGHT_FIRST = re.compile(
 )
 # `3 is expected, 7 is printed`, `3 expected but 7 returned`.
 _RIGHT_THEN_WRONG = re.compile(
-    rf"(?P<right>{_V}) (?:is |was )?(?:expected|correct|right|wanted),? (?:but |and |while )?(?P<wrong>{_V})"
-    r" (?:is |was )?(?:printed|returned|shown|given|got|obtained|seen)\W*$",
+    rf"(?<![\w.])(?P<right>{_V}) (?:is |was )?(?:expected|correct|right|wanted),? (?:but |and |while )?"
+    rf"(?P<wrong>{_V}) (?:is |was )?(?:printed|returned|shown|given|got|obtained|seen)\W*$",
     re.IGNORECASE,
 )
 # `7 (correct: 3)`, `7; true value 3`, `gives 7 but 3 expected`, `7 (3 in numpy)`, `7 != 3`.
@@ -69,6 +69,15 @@ _TRUTH_ALONE = re.compile(
     r"(?P<rest>[\s.!?]*)$",
     re.IGNORECASE,
 )
+
+
+# `4.0 3.0` beside `print(a, b)`.
+_ROW = re.compile(rf"{_V}(?:,? {_V}){{1,12}}", re.IGNORECASE)
+
+
+def is_row_of_values(comment: str) -> bool:
+    """Whether a comment is nothing but values that one call prints: `4.0 3.0`, `True False`."""
+    return _ROW.fullmatch(comment) is not None
 
 
 def in_one_form(comment: str) -> str:
