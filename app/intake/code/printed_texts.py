@@ -10,12 +10,13 @@ from app.intake.code.syntax import dotted_name, nodes_of, normalise, tree_of
 
 _FIELD = re.compile(r"%[-+#0 ]?\d{0,4}(?:\.\d{1,3})?[sdrfgeixa]|\{[^{}]{0,80}\}|\n")
 _WRITES = {"print", "write", "info", "debug", "warning", "error", "pprint", "log"}
-_LEAST_CHARACTERS = 6
+# Three Chinese characters say as much as nine Latin letters.
+_LEAST_BYTES = 6
 _MOST_TEXTS = 200
 
 
 def printed_texts(codes: Iterable[str]) -> tuple[str, ...]:
-    """The fixed words, each of at least six characters with a letter, in the calls that print."""
+    """The fixed words, each of at least six bytes with a letter, in the calls that print."""
     texts: dict[str, None] = {}
     for code in codes:
         tree = tree_of(normalise(code))
@@ -27,7 +28,7 @@ def printed_texts(codes: Iterable[str]) -> tuple[str, ...]:
             ):
                 for part in _strings(node):
                     texts.update(dict.fromkeys(piece.strip() for piece in _FIELD.split(part)))
-    long = [text for text in texts if len(text) >= _LEAST_CHARACTERS and any(map(str.isalpha, text))]
+    long = [text for text in texts if len(text.encode()) >= _LEAST_BYTES and any(map(str.isalpha, text))]
     return tuple(long[:_MOST_TEXTS])
 
 

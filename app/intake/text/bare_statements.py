@@ -16,6 +16,7 @@ _BEGINS = re.compile(
     r"|(?:def|class|for|with|if|while|try)\b.{0,200}:|@\w|(?:import|from) \w)"
 )
 _INDENTED = re.compile(r"(?: {4}|\t)[ \t]*(?:import |from \w|print\(|[A-Za-z_][\w.]{0,60}(?:\(| = ))")
+_ARROW = re.compile(r"[ \t]{0,8}(?:[-=]{1,2}>|→)[ \t]{0,4}\S")
 _HEADING = re.compile(r"#{1,6} +\S")
 # Names that are used without an import.
 _ALIASES = frozenset(
@@ -64,6 +65,33 @@ def fenced_bare_statements(text: str, *, fence: str) -> str:
             return "\n".join([*lines[:at], "", f"{fence}python", *lines[at:end], fence, "", *lines[end:]])
         at = max(end, at + 1)
     return text
+
+
+def fenced_arrows(text: str, *, fence: str) -> str:
+    """The text with calls in a fence that stand in prose, each with an arrow and its value on the next line."""
+    if "->" not in text and "=>" not in text and "→" not in text:
+        return text
+    lines = text.split("\n")
+    pairs = [at for at in range(len(lines) - 1) if _ARROW.match(lines[at + 1]) and _is_lone_call(lines[at])]
+    if not pairs or len(pairs) > _MOST_STARTS:
+        return text
+    code = [each for at in pairs for each in (lines[at].strip(), f"# {lines[at + 1].strip()}")]
+    taken = {line for at in pairs for line in (at, at + 1)}
+    others = [line for at, line in enumerate(lines) if at > pairs[0] and at not in taken]
+    return "\n".join([*lines[: pairs[0]], "", f"{fence}python", *code, fence, "", *others])
+
+
+def _is_lone_call(line: str) -> bool:
+    """Whether a line is a call of a well-known module, and names nothing else."""
+    tree = tree_of(line.strip()) if 0 < len(line) <= _MOST_LINE else None
+    statement = tree.body[0] if tree is not None and len(tree.body) == 1 else None
+    return (
+        tree is not None
+        and isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Call)
+        and isinstance(statement.value.func, ast.Attribute)
+        and set(undefined_names(tree)) <= _ALIASES | KNOWN_MODULES
+    )
 
 
 def _end_of_run(lines: Sequence[str], start: int, most: int) -> tuple[int, int]:

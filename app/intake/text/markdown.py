@@ -12,7 +12,7 @@ from app.intake.code.syntax import parses
 from app.intake.sessions.joined_lines import fenced_joined_lines
 from app.intake.text.bare_code import fenced_bare_code
 from app.intake.text.bare_sessions import fenced_sessions
-from app.intake.text.bare_statements import fenced_bare_statements
+from app.intake.text.bare_statements import fenced_arrows, fenced_bare_statements
 from app.intake.text.notebook_cells import sessions_of_cells
 from app.intake.text.open_fences import closed_fences
 from app.intake.text.tags import without_tags
@@ -248,7 +248,8 @@ def blocks_of(text: str) -> list[Block]:
     source = "\n".join(lines)
     if not _has_fence(source):
         program = fenced_bare_code(source, fence=_PRE_FENCE)
-        source = program if program != source else fenced_bare_statements(source, fence=_PRE_FENCE)
+        program = program if program != source else fenced_bare_statements(source, fence=_PRE_FENCE)
+        source = program if program != source else fenced_arrows(source, fence=_PRE_FENCE)
     lines = source.split("\n")
     reader = MarkdownIt("commonmark", {"maxNesting": _MOST_NESTING}).disable(
         ["inline", "reference", "html_block"]
