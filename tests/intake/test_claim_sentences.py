@@ -6,6 +6,7 @@ import pytest
 
 from app.intake.claim.claim_text import read_claim
 from app.intake.claim.claims import CheckKind, Role
+from app.intake.claim.known_messages import unnamed_error
 from app.intake.read import read
 from app.limits import NO_READ_LIMITS
 
@@ -282,3 +283,34 @@ def test_a_quoted_text_that_is_no_seen_error_is_none(text: str) -> None:
         for check in read_claim(text).checks
         if check.kind is CheckKind.EXCEPTION and check.role is Role.BUG
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "This raises an error.",
+        "It throws an exception on my machine",
+        "sum(5) errors out",
+        "I get an error with 2.1 while 2.0 is fine",
+        "An exception is thrown for empty input.",
+    ],
+)
+def test_an_error_without_a_name_is_any_error(text: str) -> None:
+    (check,) = unnamed_error([text])
+    assert (check.kind, check.exception_type, check.message) == (CheckKind.EXCEPTION, "Exception", "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It should raise an error.",
+        "It does not raise an error.",
+        "It gives an error of 0.1.",
+        "sum(5) does not work",
+        "It raises an error, as it should.",
+        "I expected that it raises an error.",
+        "The docs say it raises an exception",
+    ],
+)
+def test_an_error_that_does_not_come_or_is_right_is_none(text: str) -> None:
+    assert unnamed_error([text]) == []

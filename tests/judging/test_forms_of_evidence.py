@@ -8,7 +8,7 @@ import pytest
 from judging_builders import CPU, claim, result, several
 from judging_builders import script as a_script
 
-from app.intake.claim.claims import Check, CheckKind, Role
+from app.intake.claim.claims import Check, CheckKind, Claim, Role
 from app.intake.read import read
 from app.judging.gone.oracles import stands_alone
 from app.judging.judgement import Verdict
@@ -352,3 +352,20 @@ def test_a_sentence_about_all_answers(sentence: str) -> None:
     assert verdict(report, "True\n" * 3) is REPRODUCED
     assert verdict(report, "False\n" * 3) is NOT_REPRODUCED
     assert verdict(report, "True\nFalse\nFalse\n") is not NOT_REPRODUCED
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "verdict"),
+    [
+        ("IndexError", "Dimension out of range", Verdict.REPRODUCED),
+        ("ModuleNotFoundError", "No module named 'x'", Verdict.CANNOT_SHOW),
+        ("NameError", "name 'x' is not defined", Verdict.CANNOT_SHOW),
+        ("FileNotFoundError", "no such file: 'a.csv'", Verdict.CANNOT_SHOW),
+        ("AttributeError", "module 'torch' has no attribute 'x'", Verdict.CANNOT_SHOW),
+    ],
+)
+def test_any_error_is_not_one_about_what_is_missing_here(kind: str, message: str, verdict: Verdict) -> None:
+    check = Check(text="raises an error", kind=CheckKind.EXCEPTION, exception_type="Exception", message="")
+    attempts = [result(raised=(kind, message), attempt=f"a{at}") for at in range(3)]
+    judgement = judge_job(Claim(checks=(check,)), a_script("import torch\ntorch.x(5)\n"), CPU, attempts)
+    assert judgement.verdict is verdict

@@ -127,6 +127,11 @@ def test_as_many_cards_are_needed_as_have_kernels() -> None:
         assert (reason and reason.code) == code
 
 
+def test_an_import_finds_the_package_whose_name_has_other_signs() -> None:
+    fleet = node(TORCHES[2], allowed=("chinesecalendar", "other"))
+    assert cells(planned(fleet, report("chinese_calendar"))) == [("cpu@torch-2.13-cpu+chinesecalendar", None)]
+
+
 def test_versions_are_all_toolchains_that_have_what_is_imported() -> None:
     fleet = node(*TORCHES, *NUMPIES)
     torch = ["cpu@torch-2.13-cpu", "cpu@torch-2.12-cpu", "cpu@torch-2.11-cpu"]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from app.intake.claim.claims import Check, CheckKind
-from app.intake.words.vocabulary import FLAGS, INSTEAD, any_of
+from app.intake.words.vocabulary import FLAGS, INSTEAD, MODALS, any_of
 
 _BEGINNINGS = (
     r"Expected all tensors to be on the same device",
@@ -86,6 +87,32 @@ _LINE_OF_MESSAGE = re.compile(
 _WORDS = re.compile(r"(?<![\w.(\[])[A-Za-z][a-z'’]{1,20}(?![\w.(=\]])")
 _CODE = re.compile(r"^[\w.]+\(|^[\w.]+ ?= ?|^\[|^\d[\d.]*$")
 _FEWEST_WORDS = 2
+# `this raises an error`, `fails with an exception`, `I get an error`, `it errors out`.
+_AN_ERROR = re.compile(
+    r"\b(?:(?:raises?|raised|throws?|threw|gives?(?: me)?|gave(?: me)?|gets?|got|getting|produces?|causes?"
+    r"|caused"
+    r"|results? in|ends? (?:in|with)|leads? to|fails? with|crash(?:es)? with|dies with|stops? with|returns?)"
+    r" (?:an?|the|this|some|that)(?: \w{1,16})? (?:error|exception|traceback)\b"
+    r"(?! bars?\b| code\b| term\b| rate\b| of \d)"
+    r"|errors? out\b|(?:an?|the) (?:error|exception) (?:is|was|gets) (?:raised|thrown)|error is thrown)",
+    FLAGS,
+)
+_NO_ERROR = re.compile(
+    rf"\b(?:{any_of(MODALS)}|expect(?:ed|s)?|would|could|might|may|if|unless|whether|no longer|not|never"
+    r"|without|instead of|rather than|used to|docs?|documentation|correctly|rightly)\b[^.;\n]{0,40}$"
+    r"|n['’]t\b[^.;\n]{0,20}$",
+    FLAGS,
+)
+# `an error of 0.1`, `the error is 3`, `an error when I pass nothing, as it should`.
+_GOES_ON = re.compile(
+    r"[`'\"]? (?:of|is|was|between|bound|estimate|norm|in the (?:result|value|output)|around|about"
+    r"|above|below)\b"
+    r"|[^.;\n]{0,60}\b(?:as (?:it should|expected|documented)"
+    r"|which is (?:right|fine|correct|expected))\b",
+    FLAGS,
+)
+_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
+_MOST_SENTENCES = 200
 _MOST_OUTPUT = 20_000
 # The lines that functions such as `assert_allclose` print for a failed comparison, without their traceback.
 _FAILED_COMPARISON = re.compile(
@@ -111,8 +138,11 @@ def known_message(sentence: str) -> list[Check]:
 
 def quoted_message(sentence: str) -> list[Check]:
     """The check of an error that a sentence quotes without its type: `fails with "index out of range"`."""
-    match = _QUOTED_MESSAGE.search(sentence) or _LINE_OF_MESSAGE.search(sentence)
-    if match is None and (gets := _GETS_MESSAGE.search(sentence)):
+    has_quotes = any(sign in sentence for sign in "\"`“'")
+    match = _QUOTED_MESSAGE.search(sentence) if has_quotes else None
+    if match is None and ":" in sentence and any(word in sentence for word in ("rror", "xception", "essage")):
+        match = _LINE_OF_MESSAGE.search(sentence)
+    if match is None and has_quotes and (gets := _GETS_MESSAGE.search(sentence)):
         match = gets if _WORDS_OF_ERRORS.search(gets[gets.lastgroup or 0]) else None
     if match is None or _NOT_SEEN.search(sentence[max(0, match.start() - 50) : match.start()]):
         return []
@@ -120,6 +150,26 @@ def quoted_message(sentence: str) -> list[Check]:
     if len(_WORDS.findall(message)) < _FEWEST_WORDS or _CODE.search(message):
         return []
     return [Check(text=sentence, kind=CheckKind.EXCEPTION, message=message)]
+
+
+def unnamed_error(texts: Sequence[str]) -> list[Check]:
+    """The check of an error of which a text says only that it comes: `this raises an error`.
+
+    Its type is `Exception`. `does not work` is no such text: a wrong value does not work either.
+    """
+    for text in texts:
+        if not any(word in text for word in ("rror", "xception", "raceback")):
+            continue
+        for sentence in _SENTENCES.split(text[:_MOST_OUTPUT])[:_MOST_SENTENCES]:
+            match = _AN_ERROR.search(sentence[:_MOST_MESSAGE])
+            if (
+                match
+                and not _NO_ERROR.search(sentence[: match.start()])
+                and not _GOES_ON.match(sentence, match.end())
+            ):
+                said = sentence.strip()[:_MOST_MESSAGE]
+                return [Check(text=said, kind=CheckKind.EXCEPTION, exception_type="Exception", message="")]
+    return []
 
 
 def failed_comparison(text: str) -> list[Check]:

@@ -17,6 +17,7 @@ from app.intake.claim.claim_text import (
 from app.intake.claim.claims import MOST_READINGS, Check, CheckKind, Claim, Role, Where
 from app.intake.claim.comments import comment_claim, commented_outputs
 from app.intake.claim.endings import ending_of
+from app.intake.claim.known_messages import unnamed_error
 from app.intake.claim.right_bounds import out_of_bounds
 from app.intake.claim.slowness import is_of_magic, slower_label, slower_of_timed
 from app.intake.claim.stated_place import newest_place, place_of_bug, with_place
@@ -195,6 +196,7 @@ def _readings(
         lambda _: lacking_error([*texts, *should], alone=False),
         lambda _: lacking_error([*texts, *should], alone=True),
         lambda _: out_of_bounds(texts[0], sentences_of(texts, should)),
+        lambda _: unnamed_error(texts),
     )
     sources: tuple[Callable[[Sequence[Part]], list[Check]], ...] = (
         lambda _: exit_status_checks(parts, list(map(lines_of, usual)), texts),

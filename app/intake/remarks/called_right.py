@@ -15,6 +15,7 @@ from app.intake.claim.phrases import literal_check
 from app.intake.claim.right_bounds import right_bounds
 from app.intake.remarks.right_errors import errors_called_right
 from app.intake.snippets.parts import Part
+from app.intake.words.keyed_pattern import key_set, words_of
 from app.intake.words.vocabulary import (
     DESIRED,
     EXPECT,
@@ -84,6 +85,11 @@ _ALIASES = {
     "jnp": "jax",
     "sm": "statsmodels",
 }
+_WORDS_OF_TOOLS = key_set(
+    "r matlab octave mathematica maple maxima wolfram wolframalpha excel julia stata sas spss sage sagemath "
+    "numpy scipy pandas sympy torch pytorch tensorflow jax sklearn scikit statsmodels mpmath networkx c "
+    "fortran bc gcc clang node perl ruby gimp imagemagick"
+)
 _VALUE_OF_TOOL = re.compile(
     rf"(?<![\w.`]){_TOOLS}(?:['’]s)?(?: (?!not\b|never\b)\w{{1,12}})? ?"
     r"(?::|=|->|says?|gives?|gets?|returns?|shows?|reports?|prints?|computes?|yields?|answers?) ?"
@@ -158,7 +164,7 @@ def values_of_other_tools(texts: Sequence[str], main: str) -> frozenset[str]:
     """
     packages = _packages_of(main)
     values: set[str] = set()
-    for text in texts:
+    for text in _that_name_tools(texts):
         for sentence in sentences_in(text)[:_MOST_SENTENCES]:
             for clause in _BREAK.split(sentence[:_MOST_LINE]):
                 tool = _OTHER_TOOL.search(clause) or _BY_OTHER_TOOL.search(clause)
@@ -166,6 +172,10 @@ def values_of_other_tools(texts: Sequence[str], main: str) -> frozenset[str]:
                     continue
                 values.update(strip_quotes(match[0]).strip() for match in _VALUE.finditer(clause))
     return frozenset(values)
+
+
+def _that_name_tools(texts: Sequence[str]) -> list[str]:
+    return [text for text in texts if not _WORDS_OF_TOOLS.isdisjoint(words_of(text))]
 
 
 def checks_of_tools(texts: Sequence[str], main: str) -> list[Check]:
@@ -177,7 +187,7 @@ def checks_of_tools(texts: Sequence[str], main: str) -> list[Check]:
     own: set[str] = set()
     others: set[str] = set()
     said = ""
-    for text in texts:
+    for text in _that_name_tools(texts):
         for sentence in sentences_in(text)[:_MOST_SENTENCES]:
             for match in _VALUE_OF_TOOL.finditer(sentence[:_MOST_LINE]):
                 value = strip_quotes(match["value"]).strip()

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from app.intake.claim.claim_text import cut, sentences_in
 from app.intake.claim.claims import Check, Role
 from app.intake.claim.phrases import literal_check
+from app.intake.memory import remembers
+from app.intake.words.keyed_pattern import key_set, words_of
 from app.intake.words.vocabulary import FLAGS, LITERAL, MODALS, NUMBER, SHOW, any_of, strip_quotes
 
 _VALUE = rf"(?:`[^`\n]{{1,80}}`|(?<![\w.`])(?:True|False|None|{NUMBER})(?![.\w]*\d))"
@@ -77,6 +79,8 @@ _NOW_FIRST = re.compile(
     rf"[^`\n\d\[(]{{0,30}}?{_SAID.replace('NAME', 'one2')}",
     FLAGS,
 )
+_WORDS_OF_THEN = key_set("before previously formerly earlier past used older old")
+_WORDS_OF_NOW = key_set("now nowadays currently newer new after afterwards")
 _MENDED = re.compile(
     r"\b(?:fixed|solved|resolved|mended|corrected|(?:is|works|gives|prints|returns) (?:right"
     r"|correct\w*|fine|ok)"
@@ -88,6 +92,8 @@ _ASKS_WHICH = re.compile(
 )
 _NEGATION = re.compile(r"\b(?:not|no|never|instead|than)\b|n['’]t\b", FLAGS)
 _MOST_SENTENCES = 300
+_PARTS = "\x00"
+_MOST_TOGETHER = 200_000
 _MOST_LINE = 400
 
 
@@ -135,6 +141,15 @@ def values_of_versions(texts: Sequence[str]) -> list[Check]:
 
     Empty if the report does not say which is right, or calls both so.
     """
+    return list(_values_in(_PARTS.join(texts)))
+
+
+@remembers(_MOST_TOGETHER)
+def _values_in(joined: str) -> tuple[Check, ...]:
+    return tuple(_values_of(joined.split(_PARTS)))
+
+
+def _values_of(texts: Sequence[str]) -> list[Check]:
     sentences = _sentences(texts)
     before, after = (set(values) for values in _around_change(sentences))
     if len(before) == len(after) == 1 and before != after:
@@ -179,6 +194,9 @@ def _then_and_now(texts: Sequence[str]) -> list[Check]:
     """The value of today as the bug, and that of before as right, if the texts name one pair of them."""
     pairs = set()
     for text in texts:
+        words = words_of(text)
+        if words.isdisjoint(_WORDS_OF_NOW) or words.isdisjoint(_WORDS_OF_THEN):
+            continue
         for line in text.split("\n"):
             for pattern in (_THEN_FIRST, _NOW_FIRST):
                 if match := pattern.search(line[:_MOST_LINE]):

@@ -68,7 +68,7 @@ def fenced_bare_statements(text: str, *, fence: str) -> str:
 
 
 def fenced_arrows(text: str, *, fence: str) -> str:
-    """The text with calls in a fence that stand in prose, each with an arrow and its value on the next line."""
+    """The text with calls in a fence that stand in prose, each with an arrow and its value below."""
     if "->" not in text and "=>" not in text and "→" not in text:
         return text
     lines = text.split("\n")

@@ -72,7 +72,8 @@ _TRUTH_ALONE = re.compile(
 
 
 # `4.0 3.0` beside `print(a, b)`.
-_ROW = re.compile(rf"{_V}(?:,? {_V}){{1,12}}", re.IGNORECASE)
+_PLAIN = r"(?:True|False|None|[-+]?(?:(?:\d[\d_]*+(?:\.\d*+)?|\.\d++)(?:e[-+]?\d++)?|nan|inf)j?(?![\w.]*\w))"
+_ROW = re.compile(rf"{_PLAIN}(?:,? {_PLAIN}){{1,12}}", re.IGNORECASE)
 
 
 def is_row_of_values(comment: str) -> bool:

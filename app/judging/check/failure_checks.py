@@ -18,11 +18,27 @@ from app.judging.output.failure_signature import (
     refuses_what_was_allowed,
     warnings_in,
 )
-from worker.contract import Outcome, Result
+from worker.contract import ExceptionFacts, Outcome, Result
 
 # A script that ends with one of these was broken before it came to its point, unless the claim is about that
 # error.
 BROKEN = {"NameError", "SyntaxError", "IndentationError", "TabError"}
+# A claimed error with this type and no message is any error.
+ANY_ERROR = "Exception"
+# Errors about what is missing where a script runs.
+_OF_THE_PLACE = {
+    *("ImportError", "ModuleNotFoundError", "FileNotFoundError", "PermissionError", "NotADirectoryError"),
+    *(
+        "ConnectionError",
+        "URLError",
+        "HTTPError",
+        "TimeoutError",
+        "gaierror",
+        "OSError",
+        "EOFError",
+        "MemoryError",
+    ),
+}
 # A test that a failure comes passes while it is there.
 _RAISES = re.compile(r"\b(?:raises|assertRaises\w{0,10}|assert_raises\w{0,10})\(\s{0,20}\(?([\w., ]{1,200})")
 # The sandbox gives each script this name.
@@ -45,10 +61,18 @@ def judge_exception(check: Check, result: Result) -> CheckResult:
     if not check.message:
         # A type alone is also that of an error about a removed part or option, which is another failure.
         failures = [each for each in failures if not refuses_what_was_allowed(each.message)]
+        if check.exception_type == ANY_ERROR:
+            return _failure_result(any(not _is_of_the_place(each) for each in failures), result)
     matches = any(matches_exception(check.exception_type, check.message, failure) for failure in failures)
     return _failure_result(
         matches or prints_exception(check.exception_type, check.message, result.observation.stdout), result
     )
+
+
+def _is_of_the_place(failure: ExceptionFacts) -> bool:
+    """Whether an error says that something is missing where the script runs, or in its text."""
+    lacks_attribute = last_name(failure.type) == "AttributeError" and failure.message.startswith("module ")
+    return last_name(failure.type) in BROKEN | _OF_THE_PLACE or lacks_attribute
 
 
 def is_another_failure(check: Check, expected: Sequence[Check], result: Result, script: Script) -> bool:
