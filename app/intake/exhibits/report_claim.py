@@ -34,6 +34,7 @@ from app.intake.exhibits.right_values import (
     right_values,
     values_called_both,
     values_of,
+    values_right_elsewhere,
 )
 from app.intake.exhibits.shown_evidence import expected_output, is_shown_in, names_error_of
 from app.intake.exhibits.shown_failures import failure_checks, failure_of
@@ -50,7 +51,6 @@ from app.intake.exhibits.shown_warnings import split_warnings, warning_checks, w
 from app.intake.remarks.called_right import (
     checks_of_tools,
     sentences_of,
-    values_of_other_tools,
     with_what_is_right,
 )
 from app.intake.remarks.commented_pairs import commented_pairs, labelled_checks
@@ -62,7 +62,7 @@ from app.intake.remarks.outputs_of_code import outputs_of_main, right_outputs
 from app.intake.remarks.right_messages import message_of_output
 from app.intake.remarks.value_tables import tabled_values
 from app.intake.remarks.values_of_devices import values_of_devices
-from app.intake.remarks.values_of_versions import values_before_change, values_of_versions
+from app.intake.remarks.values_of_versions import values_of_versions
 from app.intake.sessions.shell_sessions import REPEATED
 from app.intake.sessions.timings import LABEL
 from app.intake.snippets.parts import Part, PartKind
@@ -120,10 +120,7 @@ def claim_of(parts: Sequence[Part], main: str, title: str, outputs: Sequence[Par
     right_parts = right_outputs(parts, all_outputs, main)
     frame = with_what_is_right(Claim(text=told_text), titled, should, right_parts, main)
     readings: list[Claim] = []
-    prose_texts = [part.text for part in prose]
-    contradicted = values_before_change(prose_texts) | values_of_other_tools(titled, main)
-    for check in values_of_versions(prose_texts):
-        contradicted |= values_of(check) if check.role is Role.EXPECTED else frozenset()
+    contradicted = values_right_elsewhere([part.text for part in prose], titled, main)
     for checks in _readings(parts, outputs, main, titled, should):
         limited = [_limit_to_cuda(check, main) for check in checks]
         right = right_values(limited, [*should, *texts], main)

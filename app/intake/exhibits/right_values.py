@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from app.intake.claim.claim_text import output_check
 from app.intake.claim.claims import Check, CheckKind, Role
 from app.intake.memory import remembers
+from app.intake.remarks.called_right import values_of_other_tools
 from app.intake.remarks.expected_elsewhere import find_expected_elsewhere
 from app.intake.remarks.expected_of_expressions import expected_of_expression
 from app.intake.remarks.right_messages import right_message
+from app.intake.remarks.values_of_versions import values_before_change, values_of_versions
 from app.intake.remarks.worded_values import worded_values
 from app.intake.words.vocabulary import strip_quotes
 
@@ -96,6 +98,16 @@ def without_blanks(text: str) -> str:
 def _is_called(main: str, check: Check) -> bool:
     name = check.lines[0] if len(check.lines) == 1 else ""
     return name.isidentifier() and re.search(rf"(?<![\w'\"]){name}\(", main) is not None
+
+
+def values_right_elsewhere(prose: Sequence[str], titled: Sequence[str], main: str) -> frozenset[str]:
+    """The values that the report says another version gives, before something changed, or another tool."""
+    of_versions = [check for check in values_of_versions(prose) if check.role is Role.EXPECTED]
+    return (
+        values_before_change(prose)
+        | values_of_other_tools(titled, main)
+        | {value for check in of_versions for value in values_of(check)}
+    )
 
 
 def values_called_both(checks: Sequence[Check]) -> frozenset[str]:
