@@ -167,8 +167,12 @@ def unnamed_error(texts: Sequence[str]) -> list[Check]:
                 and not _NO_ERROR.search(sentence[: match.start()])
                 and not _GOES_ON.match(sentence, match.end())
             ):
-                said = sentence.strip()[:_MOST_MESSAGE]
-                return [Check(text=said, kind=CheckKind.EXCEPTION, exception_type="Exception", message="")]
+                sentence_text = sentence.strip()[:_MOST_MESSAGE]
+                return [
+                    Check(
+                        text=sentence_text, kind=CheckKind.EXCEPTION, exception_type="Exception", message=""
+                    )
+                ]
     return []
 
 

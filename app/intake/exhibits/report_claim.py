@@ -205,11 +205,8 @@ def _readings(
         lambda _: _comment_checks(main),
         lambda _: commented_errors(main),
         lambda _: inline_checks(parts, main),
-        lambda _: (
-            values_of_devices(texts)
-            or values_of_versions([part.text for part in prose])
-            or checks_of_tools(texts, main)
-        ),
+        lambda _: values_of_devices(texts) or values_of_versions([part.text for part in prose]),
+        lambda _: checks_of_tools(texts, main),
         lambda outputs: warning_checks(outputs, texts[0], [*texts, *should]),
         lambda outputs: _output_checks([part for part in outputs if not only_times(part)], main),
         lambda _: tabled_values([part.text for part in prose]),

@@ -186,19 +186,19 @@ def checks_of_tools(texts: Sequence[str], main: str) -> list[Check]:
     packages = _packages_of(main)
     own: set[str] = set()
     others: set[str] = set()
-    said = ""
+    first_sentence = ""
     for text in _that_name_tools(texts):
         for sentence in sentences_in(text)[:_MOST_SENTENCES]:
             for match in _VALUE_OF_TOOL.finditer(sentence[:_MOST_LINE]):
                 value = strip_quotes(match["value"]).strip()
-                said = said or sentence
+                first_sentence = first_sentence or sentence
                 (own if match["tool"].lower() in packages else others).add(value)
     if not len(own) == len(others) == 1 or own == others:
         return []
     return [
         check
         for value, role in ((own.pop(), Role.BUG), (others.pop(), Role.EXPECTED))
-        if (check := literal_check(value, cut(said), role)) is not None
+        if (check := literal_check(value, cut(first_sentence), role)) is not None
     ]
 
 
