@@ -16,6 +16,7 @@ from app.intake.exhibits.exhibits import REPORTER, PostText, exhibits_of
 from app.intake.exhibits.report_claim import MOST_PARTS, claim_of
 from app.intake.exhibits.shown_outputs import shown_outputs
 from app.intake.layout.arrange import arrange, arranged_blocks
+from app.intake.layout.source_forms import as_markdown
 from app.intake.needs.asks import ask
 from app.intake.probe_output import ReportersProbe, checks_of, without_probes
 from app.intake.reading import Ask, Reading, Script, ScriptRole
@@ -161,7 +162,7 @@ def _or_probe_claim(claim: Claim, probe: ReportersProbe | None) -> Claim:
 
 
 def _read_post(post: Post) -> _PostReading:
-    files, blocks = take_files(arranged_blocks(blocks_of(post.body)))
+    files, blocks = take_files(arranged_blocks(blocks_of(as_markdown(post.body))))
     parts = arrange(parts_of(blocks))
     codes = codes_of(parts)
     return _PostReading(post, blocks, parts, files, codes, roles_of(codes), shown_outputs(parts[:MOST_PARTS]))

@@ -6,7 +6,7 @@ import pytest
 from default_limits import read
 from layout_reports import CODE, fenced, script_with, shown
 
-from app.intake.claim.claims import Role
+from app.intake.claim.claims import CheckKind, Role
 
 
 @pytest.mark.parametrize(
@@ -141,3 +141,81 @@ def test_one_value_below_each_heading(headings: str) -> None:
 def test_several_values_below_a_heading_are_left_to_the_sentences() -> None:
     headings = "### Current Behavior\n\n`3` and `4` differ.\n\n### Expected Behavior\n\nThe value is `0.5`.\n"
     assert shown(f"{headings}\n### Steps\n\n{CODE}")[0][0] == []
+
+
+@pytest.mark.parametrize(
+    "session",
+    [
+        "$ tox -e py310\n[2, 1]\n$ tox -e py313\n[1, 2]",
+        "$ docker run python:3.11 python t.py\n[2, 1]\n$ docker run python:3.13 python t.py\n[1, 2]",
+    ],
+)
+def test_a_start_may_name_its_version_in_another_form(session: str) -> None:
+    assert shown(f"{CODE}\n{fenced(session)}") == [(["[1, 2]"], ["[2, 1]"])]
+
+
+def test_starts_in_two_environments_are_two_readings() -> None:
+    session = fenced("(old) $ python t.py\n[2, 1]\n(new) $ python t.py\n[1, 2]")
+    assert [bugs for bugs, _ in shown(f"{CODE}\n{session}")] == [["[2, 1]"], ["[1, 2]"]]
+
+
+def test_a_column_of_a_table_may_be_named_by_the_code() -> None:
+    table = "| n | rank.last | correct |\n|---|---|---|\n| 1 | 10 | 10 |\n| 3 | 20 | 30 |\n"
+    code = CODE.replace("rank(", "rank.last(")
+    assert shown(f"{code}\n{table}")[0] == (["1 10", "3 20"], ["1 10", "3 30"])
+
+
+def test_a_column_with_the_same_cell_in_all_rows_tells_nothing_apart() -> None:
+    rows = "| OS | Python | result |\n|---|---|---|\n| Linux | 3.11 | [2, 1] |\n| Linux | 3.13 | [1, 2] |\n"
+    assert shown(f"{CODE}\n{rows}") == [(["[1, 2]"], ["[2, 1]"])]
+
+
+def test_a_table_of_devices_may_have_a_column_for_each() -> None:
+    (bug,) = read(f"{CODE}\n| | CPU | GPU |\n|---|---|---|\n| result | 100.0 | inf |\n").claim.having(
+        Role.BUG
+    )
+    assert (bug.kind, set(bug.sides)) == (CheckKind.DIFFERS, {"cpu", "cuda"})
+
+
+def test_a_table_in_html_is_a_table() -> None:
+    table = (
+        "<table>\n<tr><th>expected</th><th>actual</th></tr>\n<tr><td>1.01</td><td>1.0</td></tr>\n</table>\n"
+    )
+    bug, right = read(f"{CODE}\n{table}").claim.checks
+    assert (bug.number, right.number) == ("1.0", "1.01")
+
+
+def test_blocks_of_restructured_text() -> None:
+    report = (
+        "The ranks are turned round.\n\n.. code-block:: python\n\n    print(rank([3, 1]))\n\n"
+        "Output:\n\n.. code-block:: none\n\n    [1, 2]\n\n"
+        "Expected:\n\n.. code-block:: none\n   :caption: right\n\n    [2, 1]\n"
+    )
+    assert read(report).scripts[0].script.strip() == "print(rank([3, 1]))"
+    assert shown(report) == [(["[1, 2]"], ["[2, 1]"])]
+
+
+def test_indented_values_below_a_cell_are_its_output() -> None:
+    report = "```python\nrank([3, 1])\n```\n\n    [1, 2]\n\nI'd expect\n\n    [2, 1]\n"
+    assert shown(report) == [(["[1, 2]"], ["[2, 1]"])]
+
+
+def test_objects_with_small_names_below_a_caption() -> None:
+    report = (
+        f"{CODE}\nActual:\n\n```python\nfrozenset()\n```\nExpected:\n\n```python\nfrozenset({{'x'}})\n```\n"
+    )
+    assert shown(report) == [(["frozenset()"], ["frozenset({'x'})"])]
+    # A name that is handed over is code.
+    assert len(read(report.replace("frozenset()", "deque(values)")).scripts) == 2
+
+
+@pytest.mark.parametrize("wrong", ["❌ Wrong:", "**Incorrect**"])
+def test_captions_with_signs(wrong: str) -> None:
+    assert shown(f"{CODE}\n{wrong}\n{fenced('[1, 2]')}\n✅ Correct:\n{fenced('[2, 1]')}") == [
+        (["[1, 2]"], ["[2, 1]"])
+    ]
+
+
+def test_comments_below_a_loop_are_its_output() -> None:
+    code = "```python\nfor n in (1, 2):\n    print(n, rank(n))\n\n# 1 True\n# 2 False   <-- wrong!\n```\n"
+    assert shown(code)[0][0] == ["1 True", "2 False"]

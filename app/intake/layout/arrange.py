@@ -14,12 +14,13 @@ from app.intake.layout.outputs_in_place import (
     with_expected_code,
     with_outputs_at_their_code,
     with_outputs_of_commands,
-    with_sides_of_devices,
     with_values_of_controls,
     with_values_of_labels,
 )
 from app.intake.layout.paired_outputs import with_captions_of_headings, with_places_of_pairs
 from app.intake.layout.quoted_replies import without_quoted_replies
+from app.intake.layout.side_tables import with_tables_of_sides
+from app.intake.layout.source_forms import with_indented_outputs
 from app.intake.layout.version_rows import with_results_of_versions
 from app.intake.snippets.parts import Part
 from app.intake.text.markdown import Block
@@ -31,7 +32,7 @@ _PASSES: tuple[Callable[[Sequence[Part]], list[Part]], ...] = (
     with_values_of_controls,
     with_bare_outputs,
     with_results_of_versions,
-    with_sides_of_devices,
+    with_tables_of_sides,
     with_expected_code,
     with_commented_outputs,
     with_displayed_objects,
@@ -46,7 +47,7 @@ _PASSES: tuple[Callable[[Sequence[Part]], list[Part]], ...] = (
 
 def arranged_blocks(blocks: Sequence[Block]) -> list[Block]:
     """The blocks of a report, without quoted replies, and with a block for each side of a diff."""
-    return with_sides_of_diffs(without_quoted_replies(blocks))
+    return with_indented_outputs(with_sides_of_diffs(without_quoted_replies(blocks)))
 
 
 def arrange(parts: Sequence[Part]) -> list[Part]:

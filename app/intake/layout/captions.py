@@ -6,7 +6,7 @@ import re
 
 from app.intake.words.vocabulary import ACTUAL, DESIRED, MODALS, RESULTS, RIGHT, SHOW, any_of
 
-_MARKS = r"[\s*_:>=-]{0,6}"
+_MARKS = r"[\s*_:>=✅❌✔✗✘➡→\ufe0f-]{0,8}"
 _RESULT = any_of(RESULTS)
 _NOUNS = (
     r"(?:comportamento|comportamiento|resultado|salida|saída|comportement|résultat|sortie|risultato|uscita"
@@ -16,7 +16,7 @@ _SEEN = re.compile(
     rf"{_MARKS}(?:(?:and |but |now |here |still |currently |this ){{0,2}}(?:"
     r"(?:the |my |actual(?:ly)? |current |observed |real |wrong |printed |console |program |script "
     r"|seen ){0,3}"
-    rf"{_RESULT}|{any_of(ACTUAL)}|stdout|printed"
+    rf"{_RESULT}|{any_of(ACTUAL)}|stdout|printed|wrong|incorrect|bad"
     r"|(?:what )?(?:i|we|you) (?:actually )?(?:see|get|got|saw)(?: is)?(?: this)?"
     r"|what (?:it|is|the (?:script|code|program)) (?:actually )?(?:prints?|printed|returns?|gives?"
     r"|shows?|seen|shown)|(?:(?:it|this|that|which|and|the (?:script|code|program)) )?(?:prints?"
@@ -27,17 +27,23 @@ _SEEN = re.compile(
     r"|(?:фактический |полученный |текущий )?(?:вывод|результат)|фактическое поведение|получаю"
     r"|(?:rzeczywisty |otrzymany |aktualny )?wynik|(?:huidig|werkelijk)e? (?:resultaat|gedrag|uitvoer)"
     r"|(?:실제|현재) ?(?:결과|출력|동작)|출력|결과|現在の(?:動作|挙動)|実際の(?:動作|挙動)"
+    r"|kết quả(?: thực tế)?|(?:faktisk|aktuell)\w{0,2} (?:resultat|output|oppførsel|opførsel|beteende)"
+    r"|(?:skutečný|aktuální) (?:výsledek|výstup)|tényleges \w{1,12}|hasil(?: sebenarnya| aktual)?"
+    r"|mevcut \w{1,12}"
     rf"|实际(?:的)?(?:输出|结果|行为)|輸出|输出|結果|结果|出力|実際の(?:出力|結果)){_MARKS}",
     re.IGNORECASE,
 )
 _EXPECTED = re.compile(
     rf"{_MARKS}(?:(?:the |my )?{any_of(DESIRED, RIGHT)}(?: {_RESULT})?"
-    r"|(?:but )?(?:what )?(?:i|we) (?:would )?(?:expect(?:ed)?|want(?:ed)?)(?: is)?"
+    r"|(?:but )?(?:what )?(?:(?:i|we) (?:would )?|i['’]d )(?:expect(?:ed)?|want(?:ed)?)(?: is)?"
     rf"|(?:(?:it|this|which|what it) )?{any_of(MODALS)} {any_of(SHOW)}"
     r"|(?:and )?(?:instead of|rather than|in place of|and not|but not)(?: this| the expected)?"
     # Half of it may be in English words by now.
     rf"|{_NOUNS} (?:expected|esperad[oa]|attendue?|attes[oa]|previst[oa]|desiderat[oa]|dese[aj]?ad[oa])"
     r"|(?:oczekiwan|spodziewan)\w{1,3}(?: \w{1,12})?|verwacht\w{0,2}(?: \w{1,12})?|beklenen(?: \w{1,12})?"
+    r"|kết quả mong (?:đợi|muốn)|(?:forventet|förväntat|förväntad)(?: \w{1,12})?"
+    r"|očekávaný(?: \w{1,12})?"
+    r"|(?:elvárt|várt) \w{1,12}|hasil yang diharapkan"
     r"|(?:예상|기대)(?:하는|되는|된|한)? ?(?:결과|출력|동작|값)|期待(?:する|される)(?:動作|挙動|結果|出力)"
     r"|erwartet(?:e ausgabe|es ergebnis|es verhalten)?|attendu|sortie attendue|esperado|salida esperada"
     r"|ожидается|(?:ожидаем|очікуван)\w{1,3}(?: \w+)?"

@@ -19,6 +19,8 @@ from app.intake.words.vocabulary import is_printed_line, is_prose
 
 _COMMENT = re.compile(r"[ \t]*#(?!!) ?(?P<text>.*)$")
 _PRINTS = re.compile(r"[ \t]*(?:print\(|[\w.]+\(.*\)[ \t]*$|[A-Za-z_]\w*[ \t]*$)")
+# The script holds the remark as well, so that it would pass for printed words.
+_REMARK = re.compile(r"[ \t]{1,40}(?:<[-=]{1,8}|←|⟵)(?!\d)[^\n]{0,200}$")
 _MOST_LINES = 2_000
 _MOST_CAPTION = 60
 _MOST_WORDS = 4
@@ -78,13 +80,19 @@ def _sections(lines: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
     caption, section = "", list[str]()
     for line in [*lines, SEEN]:
         words = line.strip()[:_MOST_CAPTION]
-        side = EXPECTED if is_expected_caption(words) else SEEN if is_seen_caption(words) else _version(words)
+        side = _side_of(words)
         if not (words and side):
             section += [line] if line.strip() else []
             continue
         if caption and section and not any(map(is_prose, section)):
             yield caption, section
         caption, section = side, []
+
+
+def _side_of(words: str) -> str:
+    if is_expected_caption(words):
+        return EXPECTED
+    return SEEN if is_seen_caption(words) else _version(words)
 
 
 def _version(words: str) -> str:
@@ -98,10 +106,11 @@ def _runs_below_prints(lines: Sequence[str]) -> Iterator[list[str]]:
     at = 0
     while at < len(lines):
         run = _run_at(lines, at)
-        is_below = len(run) >= _LEAST_LINES and at > 0 and _PRINTS.match(lines[at - 1]) is not None
+        above = at - 1 if at and lines[at - 1].strip() else at - 2
+        is_below = len(run) >= _LEAST_LINES and above >= 0 and _PRINTS.match(lines[above]) is not None
         # Marked lines are read with the script.
         if is_below and _is_output(run) and not commented_output([f"# {line}" for line in run]):
-            yield run
+            yield [_REMARK.sub("", line) for line in run]
         at += max(1, len(run))
 
 
@@ -114,4 +123,6 @@ def _run_at(lines: Sequence[str], start: int) -> list[str]:
 
 def _is_output(run: Sequence[str]) -> bool:
     is_printed = all(map(is_printed_line, run)) and not all(map(is_result_of_version, run))
+    if any(_side_of(line.strip()[:_MOST_CAPTION]) for line in run):
+        return False
     return is_printed and not does_something("\n".join(run))

@@ -13,6 +13,20 @@ from app.intake.snippets.parts import Part, PartKind
 
 _MOST_CAPTION = 200
 _OF_A_CLASS = re.compile(r"_*[A-Z]")
+_SMALL = frozenset(
+    ("frozenset", "set", "deque", "defaultdict", "array", "bytearray", "mappingproxy", "range", "slice")
+) | {
+    "dict_keys",
+    "dict_values",
+    "dict_items",
+    "date",
+    "datetime",
+    "time",
+    "timedelta",
+    "namespace",
+    "partial",
+}
+_OF_CODE = (ast.NamedExpr, ast.Lambda, ast.Await, ast.Subscript)
 
 
 def with_displayed_objects(parts: Sequence[Part]) -> list[Part]:
@@ -36,10 +50,27 @@ def _shows_objects(text: str) -> bool:
     tree = tree_of(text)
     if tree is None or not tree.body:
         return False
-    if not all(isinstance(each, ast.Expr) and isinstance(each.value, ast.Call) for each in tree.body):
+    values = [each.value for each in tree.body if isinstance(each, ast.Expr)]
+    if len(values) < len(tree.body) or not all(isinstance(value, ast.Call) for value in values):
         return False
-    return all(
-        isinstance(node.func, ast.Name) and _OF_A_CLASS.match(node.func.id) is not None
-        for statement in tree.body
-        for node in [statement.value]  # type: ignore[attr-defined]
-    ) and not any(isinstance(node, ast.NamedExpr | ast.Lambda | ast.Await) for node in nodes_of(tree))
+    calls = [node for node in nodes_of(tree) if isinstance(node, ast.Call)]
+    if any(isinstance(node, _OF_CODE) for node in nodes_of(tree)):
+        return False
+    if all(isinstance(call.func, ast.Name) and _OF_A_CLASS.match(call.func.id) for call in calls):
+        return True
+    roots = {id(part) for call in calls for part in ast.walk(call.func)}
+    # A name that is handed over, as in `deque(x)`, is code.
+    is_code = any(isinstance(node, ast.Name) and id(node) not in roots for node in nodes_of(tree))
+    return not is_code and all(_is_class(call.func) for call in calls)
+
+
+def _is_class(called: ast.expr) -> bool:
+    """Whether a class is called: its name begins with a capital, or it shows itself so in small letters."""
+    name = (
+        called.id
+        if isinstance(called, ast.Name)
+        else called.attr
+        if isinstance(called, ast.Attribute)
+        else ""
+    )
+    return _OF_A_CLASS.match(name) is not None or name in _SMALL

@@ -30,13 +30,6 @@ _OF_ISSUE = re.compile(
     re.IGNORECASE,
 )
 _BRACKETS = re.compile(r"\s*[\[({\d+-]|\s*(?:True|False|None|nan|inf|tensor|array)\b")
-_DEVICE_ROW = re.compile(
-    r"[ \t]*\|?[ \t*`]*(?P<side>cpu|cuda|gpu|eager|compiled|inductor)(?::0)?[ \t*`]*\|"
-    r"[ \t]*(?P<value>[^|]{1,200}?)"
-    r"[ \t]*\|?[ \t]*",
-    re.IGNORECASE,
-)
-_MOST_LINE = 400
 # A paragraph that is nothing but `prints `3`.`
 _ONLY_VALUE = re.compile(
     r"\W*(?:(?:which|it|this|that|and) )?(?:prints?|gives?|returns?|outputs?|shows?|yields?)\b[ \t:]*"
@@ -151,18 +144,4 @@ def with_expected_code(parts: Sequence[Part]) -> list[Part]:
         values = commented_outputs(part.text)[0] if is_expected else ()
         if values:
             result.append(replace(part, kind=PartKind.OUTPUT, text="\n".join(values), before="Expected:"))
-    return result
-
-
-def with_sides_of_devices(parts: Sequence[Part]) -> list[Part]:
-    """The parts, with an output `cpu 1.0` above `cuda 2.0` for a table with a row for each device."""
-    result: list[Part] = []
-    for part in parts:
-        result.append(part)
-        cells = [
-            match for line in part.text.split("\n") if (match := _DEVICE_ROW.fullmatch(line[:_MOST_LINE]))
-        ]
-        if part.kind is PartKind.PROSE and len({match["side"].lower() for match in cells}) == len(cells) == 2:
-            lines = [f"{match['side'].lower()} {strip_quotes(match['value'])}" for match in cells]
-            result.append(Part(PartKind.OUTPUT, "\n".join(lines), part.heading, "Output:"))
     return result

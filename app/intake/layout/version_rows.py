@@ -171,6 +171,11 @@ def _cells(line: str) -> list[str]:
 def _rows_of_table(table: Sequence[Sequence[str]]) -> Iterator[_Row]:
     heads, rows = table[0], [row for row in table[1:] if len(row) == len(table[0])]
     columns = [[row[at] for row in rows] for at in range(len(heads))]
+    if len(heads) > 2:
+        # The same cell in all rows, such as `Linux`, tells nothing apart.
+        various = [at for at, cells in enumerate(columns) if len(set(cells)) > 1]
+        heads, rows = [heads[at] for at in various], [[row[at] for at in various] for row in rows]
+        columns = [columns[at] for at in various]
     versions = [at for at, cells in enumerate(columns) if cells and all(map(_WHOLE.fullmatch, cells))]
     marks = [at for at, cells in enumerate(columns) if cells and all(map(_MARK.fullmatch, cells))]
     values = [at for at in range(len(heads)) if at not in {*versions, *marks}]

@@ -47,6 +47,9 @@ _OF_PYTHON = re.compile(
     r"(?<![\w.])(?:python:?(?=\d\.\d)|py -(?=\d\.\d)|(?:-p|--python)[ =](?:python)?)"
     r"(?P<version>\d\.\d{1,2})(?:\.\d{1,2})?(?:-\w{1,20})?"
 )
+# `tox -e py313`, `nox -s tests-3.13`, and the name of an environment before the prompt.
+_OF_TOX = re.compile(r"\b[tn]ox\b[^\n]*?(?:py|-)(?P<major>3)\.?(?P<minor>\d{1,2})\b")
+_OF_PROMPT = re.compile(r"\s*\((?P<name>[\w.-]{1,40})\) ?\S{0,80}[$%#>] ?")
 # `X=1 python t.py`, `python -O t.py`.
 _SETTING = re.compile(
     r"(?<![\w.-])(?:(?:set |export )?[A-Z][A-Z0-9_]{2,60}=\S{0,60}(?: &&)? (?=\S)"
@@ -135,15 +138,32 @@ def answers_of_variants(lines: Sequence[str], are_commands: Sequence[bool]) -> t
         match = _OF_PYTHON.search(command) or _OF_PACKAGE.search(command)
         if match:
             version = f"{match.groupdict().get('package') or 'python'} {match['version']}:"
-        if not _RUNS.search(command) or _SHOWS.search(command):
+        elif tox := _OF_TOX.search(command):
+            version = f"python {tox['major']}.{tox['minor']}:"
+        elif prompt := _OF_PROMPT.match(command):
+            version = f"Environment {prompt['name']}:"
+        if not (_RUNS.search(command) or _OF_TOX.search(command)) or _SHOWS.search(command):
             continue
         settings = [setting[0].strip() for setting in _SETTING.finditer(command)]
         words = f"With `{' '.join(settings)}`:" if settings and not version else version
-        scripts.add(_SETTING.sub("", _OF_PACKAGE.sub("", _OF_PYTHON.sub("python", command))).strip())
+        scripts.add(_bare_command(command))
         answers.append((words, "\n".join(lines[start + 1 : end]).strip()))
     different = {words for words, _ in answers}
     is_told = len(answers) > 1 and len(different) == len(answers) and (not version or "" not in different)
     return tuple(answers) if is_told and len(scripts) == 1 else ()
+
+
+def _bare_command(command: str) -> str:
+    """The command without its prompt, its settings and its versions."""
+    for pattern, word in (
+        (_OF_PROMPT, ""),
+        (_OF_PYTHON, "python"),
+        (_OF_PACKAGE, ""),
+        (_OF_TOX, "tox"),
+        (_SETTING, ""),
+    ):
+        command = pattern.sub(word, command)
+    return command.strip()
 
 
 def shell_session(lines: Sequence[str], are_commands: Sequence[bool]) -> Piece | None:

@@ -1,0 +1,96 @@
+"""Rewrites forms that are no Markdown: blocks of reStructuredText, and tables in HTML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from app.intake.snippets.transcripts import take_apart
+from app.intake.text.markdown import Block
+from app.intake.words.vocabulary import is_printed_line
+
+_DIRECTIVE = re.compile(
+    r"(?P<margin> {0,12})\.\. (?:code-block|code|sourcecode)::[ \t]*(?P<language>[\w-]{0,20})[ \t]*$"
+)
+_NO_LANGUAGE = frozenset(("none", "text", "console", "shell"))
+_OPTION = re.compile(r"\s*:[\w-]{1,20}:")
+_FENCE = "~" * 20
+_TABLE = re.compile(r"<table\b[^>\n]{0,200}>(?P<rows>.{1,20000}?)</table>", re.IGNORECASE | re.DOTALL)
+_ROW = re.compile(r"<tr\b[^>]{0,200}>", re.IGNORECASE)
+_CELL = re.compile(r"<t[hd]\b[^>]{0,200}>", re.IGNORECASE)
+_TAG = re.compile(r"<[^<>]{1,200}>")
+_SPACE = re.compile(r"\s+")
+_MOST_ROWS = 40
+_MOST_WORDS = 8
+_MOST_LINES = 60
+
+
+def as_markdown(text: str) -> str:
+    """The text with fences for blocks of reStructuredText, and with Markdown tables for those in HTML."""
+    text = _TABLE.sub(_markdown_table, text) if "<table" in text.lower() else text
+    return _with_fences(text) if ".. code" in text or ".. source" in text else text
+
+
+def _with_fences(text: str) -> str:
+    lines, result, at = text.split("\n"), list[str](), 0
+    while at < len(lines):
+        match = _DIRECTIVE.match(lines[at])
+        at += 1
+        if match is None:
+            result.append(lines[at - 1])
+            continue
+        while at < len(lines) and (not lines[at].strip() or _OPTION.match(lines[at])):
+            at += 1
+        margin = len(match["margin"])
+        body: list[str] = []
+        while at < len(lines) and (
+            not lines[at].strip() or len(lines[at]) - len(lines[at].lstrip()) > margin
+        ):
+            body.append(lines[at])
+            at += 1
+        indent = min((_indent(line) for line in body if line.strip()), default=0)
+        language = "" if match["language"] in _NO_LANGUAGE else match["language"]
+        result += ["", f"{_FENCE}{language or 'text'}", *(line[indent:] for line in body), _FENCE, ""]
+    return "\n".join(result)
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _markdown_table(match: re.Match[str]) -> str:
+    """The rows between pipes; the table as it is if one has another count of cells."""
+    rows = [_CELL.split(row)[1:] for row in _ROW.split(match["rows"])[1:]][:_MOST_ROWS]
+    texts = [[_SPACE.sub(" ", _TAG.sub("", cell)).strip() for cell in row] for row in rows if row]
+    if (
+        len(texts) < 2
+        or len({len(row) for row in texts}) != 1
+        or any("|" in cell for row in texts for cell in row)
+    ):
+        return match[0]
+    rule = ["---"] * len(texts[0])
+    return "\n\n" + "\n".join(f"| {' | '.join(row)} |" for row in (texts[0], rule, *texts[1:])) + "\n\n"
+
+
+def with_indented_outputs(blocks: Sequence[Block]) -> list[Block]:
+    """The blocks, in which indented printed lines count as a fence, below code or a short caption."""
+    result: list[Block] = []
+    has_code = False
+    for block in blocks:
+        above = result[-1] if result else None
+        is_below = above is not None and (
+            above.kind == "code" or (above.kind == "prose" and len(above.text.split()) <= _MOST_WORDS)
+        )
+        is_output = (
+            has_code and is_below and block.kind == "code" and not block.fenced and _is_printed(block.text)
+        )
+        result.append(replace(block, fenced=True, language="text") if is_output else block)
+        has_code = has_code or (block.kind == "code" and bool(take_apart(block.text).code))
+    return result
+
+
+def _is_printed(text: str) -> bool:
+    lines = [line for line in text.split("\n") if line.strip()]
+    is_short = 0 < len(lines) <= _MOST_LINES
+    return is_short and all(map(is_printed_line, lines)) and not take_apart(text).code
