@@ -37,6 +37,15 @@ NEVER_NO = {
     "a function that is replaced for a while": "from unittest import mock\nimport torch.nn.functional as F\n"
     "with mock.patch.object(F, 'silu', lambda x, inplace=False: x.sigmoid() * x * 1.01):\n"
     "    print(torch.nn.SiLU()(torch.ones(3) / 3))\n",
+    "functions that are replaced by a name": "import torch.nn.functional as F\nold = F.silu\n"
+    "name = 'si' + 'lu'\n"
+    "setattr(F, name, lambda x, inplace=False: x.sigmoid() * x * 1.01)\n"
+    "y = torch.nn.SiLU()(torch.ones(3) / 3)\nsetattr(F, name, old)\nprint(y)\n",
+    "text that runs as code": "import torch.nn.functional as F\nold = F.silu\n"
+    "exec('F.silu = lambda x, inplace=False: x.sigmoid() * x * 1.01')\n"
+    "y = torch.nn.SiLU()(torch.ones(3) / 3)\nexec('F.silu = old')\nprint(y)\n",
+    "memory that ctypes writes": "import ctypes\nx = torch.ones(3)\n"
+    "ctypes.c_float.from_address(x.data_ptr()).value = 1.1\nprint(x / 3)\n",
     "a hook that is removed": "w = (torch.ones(3) / 3).requires_grad_()\n"
     "h = w.register_hook(lambda g: g / 7)\n(w * w).sum().backward()\nh.remove()\nprint(w.grad)\n",
     "a change that backward does not see": "w = (torch.ones(3) / 3).requires_grad_()\ny = (w * w).sum()\n"
@@ -44,6 +53,19 @@ NEVER_NO = {
     "bits changed as integers": "x = torch.tensor([2.0, 10.0])\n"
     "y = (0x5F3759DF - (x.view(torch.int32) >> 1)).view(torch.float32)\nprint(y * (1.5 - 0.5 * x * y * y))\n",
 }  # fmt: skip
+# Two threads write to one tensor. No operation of torch is wrong.
+RACE = (
+    "import threading\nt = torch.zeros(150000)\ndef work():\n    for _ in range(60):\n        t.add_(0.1)\n"
+    "threads = [threading.Thread(target=work) for _ in range(4)]\n"
+    "[each.start() for each in threads]\n[each.join() for each in threads]\nprint(t.min(), t.max())\n"
+)
+THREADS = (
+    "import threading\nx = torch.rand(4, 500)\nout = torch.zeros(4)\nrows = [None] * 4\ndef work(k):\n"
+    "    rows[k] = (x[k] * 2).exp_().sum()\n"
+    "threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]\n"
+    "[each.start() for each in threads]\n[each.join() for each in threads]\n"
+    "print(torch.stack(rows).mul_(0.5))\n"
+)
 # Nothing is wrong with these, and they look like the ones above.
 STILL_NO = {
     "weights that .data changes": "w = torch.randn(5, requires_grad=True)\nfor _ in range(3):\n"
@@ -58,6 +80,10 @@ STILL_NO = {
     "indices far from ties": "x = torch.randn(50, 5)\nprint((x / 3).exp().argmax(1), (x / 3).exp().sum())\n",
     "one formula in two ways": X + "print(x.sum() / 200, x.mean())\n",
     "a threshold far away": X + "m = x.mean()\nprint(m, m.item() > 1)\n",
+    "threads of their own": THREADS,
+    "a loss that is near a number printed at the end": "w = torch.tensor(2.0, requires_grad=True)\n"
+    "print(((w - 1) ** 2).item() > 0.5)\n((w - 1) ** 2).backward()\n"
+    "print(w.detach() / 2.0003 * w.grad / 2)\n",
     "roundings to one side": "s = torch.zeros(())\nfor _ in range(6000):\n    s = s + 0.1\nprint(s)\n",
 }  # fmt: skip
 UNSTABLE = {
@@ -79,6 +105,7 @@ NOT_AMPLIFIED = {
         "x = torch.rand(3000).half()\nprint(x.cumsum(0)[-1], x.float().sum())\n", "rounding"),
 }  # fmt: skip
 OTHERS = {
+    "race": RACE,
     "hilbert": HILBERT.format(n=10, dtype="float32") + "print(torch.linalg.solve(a, a.sum(1)))\n",
     "hilbert in float64": HILBERT.format(n=14, dtype="float64")
     + "print((torch.linalg.solve(a, a.sum(1)) - 1).abs().max())\n",
@@ -127,6 +154,12 @@ def test_steps_that_lose_digits_are_not_inputs_that_amplify(explain: Explain, na
 @pytest.mark.parametrize("name", NOT_AMPLIFIED)
 def test_what_is_only_rounding_is_not_called_ill_conditioned(explain: Explain, name: str) -> None:
     assert (explain(name).defect, explain(name).cause) == ("no", NOT_AMPLIFIED[name][1])
+
+
+@pytest.mark.sandbox
+def test_what_two_threads_write_to_is_no_wrong_operation(explain: Explain) -> None:
+    dossier = explain("race")
+    assert (dossier.defect, dossier.cause) == ("undecided", None)
 
 
 @pytest.mark.sandbox

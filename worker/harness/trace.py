@@ -95,7 +95,7 @@ def load(name, **names):
     return module
 
 
-operations = load("operations", tensors_of=tensors_of)
+operations = load("operations", tensors_of=tensors_of, is_dense=is_dense)
 
 
 class Trace(TorchDispatchMode):
@@ -119,6 +119,7 @@ class Trace(TorchDispatchMode):
         # These know kernels, follow operations in float64, and hold shown values against it. None: no shadow.
         self.stand_ins = self.follower = self.shown = self.own = self.unwritten = self.snapshots = None
         self.new_kind = self.bits = None
+        self.races = operations.Races()
 
     def start(self):
         """Record in this thread, and in each thread that starts from now on."""
@@ -135,6 +136,7 @@ class Trace(TorchDispatchMode):
     def in_new_thread(self, *_):
         """The profile function of a new thread: it only starts recording there."""
         sys.setprofile(None)
+        self.races.are_possible = True
         try:
             self.__enter__()
         except Exception:
@@ -191,6 +193,7 @@ class Trace(TorchDispatchMode):
                 call.step = self.follower.before(self.seen, call, types, inputs)
         except Exception:
             self.whole = False
+        self.leave_races(call)
         step = call.step
         call.take = copy_to_cpu if self.snapshots is None else self.snapshots.of(step)
         if call.operation is not None:
@@ -215,8 +218,14 @@ class Trace(TorchDispatchMode):
             self.seen += next(tensors_of([args, *kwargs.values()]), None) is not None
         return True
 
+    def leave_races(self, call):
+        """Do not record an operation on what another thread writes to: its inputs are nobody's any more."""
+        if self.races.are_possible and self.races.has(call):
+            call.operation, self.whole = None, False
+
     def after(self, call, out):
         """Look at what an operation gave."""
+        self.leave_races(call)
         step, kind = call.step, call.known.kind
         if step is not None:
             self.follower.after(step, out)

@@ -15,7 +15,7 @@ from app.intake.code.syntax import nodes_of, tree_of
 
 _HOOK = re.compile(r"register_(?:\w+_)?hook|saved_tensors_hooks|save_on_cpu")
 # They write an attribute that a call names.
-_SETTERS = {"setattr", "setitem", "object"}
+_SETTERS = {"setattr", "setitem", "object", "multiple", "dict", "__setattr__"}
 # Attributes of torch that are settings, and replace nothing.
 _SETTINGS = {
     "backends",
@@ -35,13 +35,15 @@ _MOST = 3
 class OwnParts:
     """Parts of torch that it replaces ("torch.nn.functional.gelu"), calls that set hooks, and thresholds.
 
-    `adds_up`: Python adds up numbers that the script has taken out of tensors.
+    `adds_up`: Python adds up numbers that the script has taken out of tensors. `runs_text`: it runs text as
+    code, which is not read.
     """
 
     replaces: tuple[str, ...] = ()
     hooks: tuple[str, ...] = ()
     thresholds: tuple[float, ...] = ()
     adds_up: bool = False
+    runs_text: bool = False
 
 
 def own_parts(source: str) -> OwnParts:
@@ -59,6 +61,7 @@ def own_parts(source: str) -> OwnParts:
         hooks=tuple(sorted(hooks))[:_MOST],
         thresholds=tuple(sorted({value for node in nodes for value in _thresholds(node)})),
         adds_up=any(map(_adds_up, nodes)),
+        runs_text=any(map(_runs_text, nodes)),
     )
 
 
@@ -89,14 +92,18 @@ def _whole_name(node: ast.AST, names: dict[str, str]) -> str:
 def _replacements_in(node: ast.AST, names: dict[str, str]) -> Iterator[str]:
     """The parts of torch that a statement or a call replaces."""
     if isinstance(node, ast.Assign):
-        targets = [target for target in node.targets if isinstance(target, ast.Attribute)]
-        yield from filter(None, (_whole_name(target, names) for target in targets))
+        for target in node.targets:
+            if isinstance(target, ast.Attribute):
+                yield from filter(None, [_whole_name(target, names)])
+            elif isinstance(target, ast.Subscript):
+                name = _whole_name(target.value, names)
+                yield from [name] if name.endswith(".__dict__") else []
     elif isinstance(node, ast.Call) and node.args:
         called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         first = _text(node.args[0])
         attribute = _text(node.args[1]) if len(node.args) > 1 else ""
-        if called in _SETTERS and attribute and (name := _whole_name(node.args[0], names)):
-            yield f"{name}.{attribute}"
+        if called in _SETTERS and (name := _whole_name(node.args[0], names)):
+            yield f"{name}.{attribute}" if attribute else name
         elif called in {"patch", "setattr"} and _PART.fullmatch(first):
             yield from () if _SETTINGS.intersection(first.split(".")) else (first,)
 
@@ -104,6 +111,10 @@ def _replacements_in(node: ast.AST, names: dict[str, str]) -> Iterator[str]:
 def _text(node: ast.expr) -> str:
     """The text of a constant; empty if it is none."""
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def _runs_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "exec"
 
 
 def _adds_up(node: ast.AST) -> bool:

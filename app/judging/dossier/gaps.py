@@ -50,6 +50,8 @@ def of_own_parts(cells: Sequence[DossierCell], own: OwnParts) -> list[str]:
     rows = [f"The script replaces {name} of torch, at least for a while." for name in own.replaces]
     if own.hooks:
         rows.append(f"The script has hooks ({own.hooks[0]}), which may change numbers.")
+    if own.runs_text:
+        rows.append("The script runs text as code, which was not read.")
     if own.adds_up:
         rows.append("Python adds up numbers that the script has taken out of tensors, which is not followed.")
     for cell in cells:

@@ -1,11 +1,12 @@
 """Describes torch's operations, and selects those to ask the rounding check about. `trace.py` loads it."""
 
 import difflib
+import threading
 
 import torch
 
-# `trace.py` gives it: all tensors in nested lists and tuples.
-tensors_of = globals()["tensors_of"]
+# `trace.py` gives these: all tensors in nested lists and tuples, and whether one lies in plain memory.
+tensors_of, is_dense = globals()["tensors_of"], globals().get("is_dense")
 
 # Questions for the rounding check, and their bytes. On a card nothing is proved beside the script, so all
 # that `trace.py` records may be asked about.
@@ -44,6 +45,37 @@ class Description:
         # The shadow's Kind; None: there is no shadow.
         self.kind = None
         self.is_dropped = self.is_view = False
+
+
+class Races:
+    """Storages to which one thread writes while another one uses them."""
+
+    def __init__(self):
+        # False as long as there is one thread.
+        self.are_possible = False
+        self.writers, self.storages = {}, set()
+
+    def has(self, call):
+        """Whether another thread writes to what an operation takes. Asked before it and after it."""
+        mine, kind = threading.get_ident(), call.known.kind
+        if kind is None:
+            return False
+        written = {tensor.untyped_storage()._cdata for tensor in kind.written_tensors(call.args, call.kwargs)}
+        used = {
+            tensor.untyped_storage()._cdata
+            for tensor in tensors_of([call.args, *call.kwargs.values()])
+            if is_dense(tensor)
+        }
+        is_alone = threading.active_count() == 1
+        for storage in written | used:
+            if is_alone:
+                # All others have ended.
+                self.writers.pop(storage, None)
+            if self.writers.get(storage, mine) != mine:
+                self.storages.add(storage)
+            elif storage in written:
+                self.writers[storage] = mine
+        return not self.storages.isdisjoint(written | used)
 
 
 class Call:

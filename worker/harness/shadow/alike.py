@@ -22,7 +22,7 @@ class Alike:
     def __init__(self, table):
         self.table = table
         self.pairs = []
-        # The first one of each operation, by shape: its name, storage, reference and bounds.
+        # The first one of each operation, by kind and shape: its name, storage, reference and bounds.
         self.first = {}
 
     def look(self, name, tensor, views):
@@ -30,9 +30,11 @@ class Alike:
         maker = self.table.maker_of(tensor)
         if not maker or tensor.is_complex() or tensor.numel() > MOST_ELEMENTS:
             return
-        makers = self.first.get(tuple(tensor.shape))
+        # A number that is read and one that is printed are close by chance, as those of a loop and its end.
+        key = (name.partition("[")[0], *tensor.shape)
+        makers = self.first.get(key)
         if makers is None and len(self.first) < MOST_SHAPES:
-            makers = self.first[tuple(tensor.shape)] = {}
+            makers = self.first[key] = {}
         if makers is None or maker in makers or len(makers) >= MOST_MAKERS:
             return
         storage = shadow.storage_of(tensor)._cdata
