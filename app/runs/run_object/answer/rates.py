@@ -8,6 +8,7 @@ from app.judging.judgement import RateInterval
 from app.judging.report.homogeneity import Homogeneity, homogeneity
 from app.judging.verdict.rates import rate_interval, rate_upper_bound
 from app.runs.run_object.document import JobPart
+from worker.contract import Start
 
 # Rates of different cells are not merged, so a sentence names so many of them.
 MOST_RATES = 3
@@ -50,7 +51,7 @@ def _seen_words(jobs: Sequence[JobPart]) -> str:
         lows = [interval.low for job in jobs if (interval := _interval(job)) is not None]
         where, each = _places(jobs)
         bound = f" (rate at least {_percent(min(lows))}{each})" if len(lows) == len(jobs) else ""
-        return f"{count} of {count} {_attempts(count)}{where}{bound}"
+        return f"{count} of {count} {_attempts(count)}{where}{_independent_words(jobs)}{bound}"
     rates = [_rate_words(job) for job in jobs[:MOST_RATES]]
     more = len(jobs) - len(rates)
     return ", ".join(rates) + (f" and {more} more place{'' if more == 1 else 's'}" if more > 0 else "")
@@ -61,7 +62,8 @@ def _rate_words(job: JobPart) -> str:
     words = f"{job.matched} of {job.of} {_attempts(job.of)}"
     if interval is None:
         return words
-    return f"{words} (rate {100 * interval.low:.0f} to {_percent(interval.high)})"
+    rate = f"rate {100 * interval.low:.0f} to {_percent(interval.high)}"
+    return f"{words}{_independent_words([job])} ({rate})"
 
 
 def _free_words(jobs: Sequence[JobPart], *, noun: str = "") -> str:
@@ -69,7 +71,7 @@ def _free_words(jobs: Sequence[JobPart], *, noun: str = "") -> str:
     bounds = [upper for job in jobs if (upper := _upper_bound(job)) is not None]
     where, each = _places(jobs)
     limit = f" (rate at most {_percent(max(bounds))}{each})" if len(bounds) == len(jobs) else ""
-    return f"0 of {count}{noun}{where}{limit}"
+    return f"0 of {count}{noun}{where}{_independent_words(jobs) if limit else ''}{limit}"
 
 
 def _places(jobs: Sequence[JobPart]) -> tuple[str, str]:
@@ -88,6 +90,13 @@ def _upper_bound(job: JobPart) -> float | None:
 def _is_cold(job: JobPart) -> bool:
     """Whether the attempts are independent, so that an interval may be computed."""
     return all(attempt.start == "cold" for attempt in job.attempts if attempt.counted)
+
+
+def _independent_words(jobs: Sequence[JobPart]) -> str:
+    """The count on which the bound of a rate rests, if that is not the count beside it."""
+    starts = [one.start for job in jobs for one in job.attempts if one.counted and one.outcome]
+    cold = starts.count(Start.COLD)
+    return "" if cold == len(starts) else f", {cold} of them independent"
 
 
 def _percent(rate: float) -> str:

@@ -25,6 +25,13 @@ from app.runs.run_object.answer.places import (
     places_of,
 )
 from app.runs.run_object.answer.rates import absence_words, chance_of, chance_words, sighting_words
+from app.runs.run_object.answer.silent_parts import (
+    NEITHER,
+    NOTHING_VARIES,
+    gpu_words,
+    lacks_the_expected,
+    varies_elsewhere,
+)
 from app.runs.run_object.document import JobPart, RunDocument
 from app.runs.run_object.removal_part import removal_words
 from app.states import OPEN_STATES
@@ -109,7 +116,16 @@ def _what(run: RunDocument, verdict: Verdict | None, flip: Flip | None) -> str:
         return "It does not happen, not even in the reported environment."
     if verdict is Verdict.CANNOT_SHOW and any(job.verdict is Verdict.OBSERVED for job in run.jobs):
         return _WHAT[Verdict.OBSERVED]
-    return " ".join(filter(None, (_WHAT[verdict], _obstacle_words(run, verdict))))
+    return " ".join(
+        filter(None, (_seen_words(run, verdict), _obstacle_words(run, verdict), gpu_words(run, verdict)))
+    )
+
+
+def _seen_words(run: RunDocument, verdict: Verdict) -> str:
+    """The verdict in a sentence that claims no more than was compared."""
+    if verdict is Verdict.REPRODUCED and varies_elsewhere(run):
+        return NOTHING_VARIES
+    return NEITHER if verdict is Verdict.DIFFERENT and lacks_the_expected(run) else _WHAT[verdict]
 
 
 def _chance(flip: Flip) -> Homogeneity | None:
@@ -164,8 +180,13 @@ def _has_ended(job: JobPart) -> bool:
 
 
 def _sides(run: RunDocument) -> tuple[list[JobPart], list[JobPart]]:
-    """The cells where the claim was seen, and those where it was not."""
+    """The cells where the claim was seen, and those where it was not.
+
+    A cell of an open run may have shown it before it has a verdict.
+    """
     labels = {*run.where}, {*run.not_where}
+    if run.state in OPEN_STATES and not labels[0]:
+        return [job for job in run.jobs if job.verdict is None and job.matched], []
     there = [job for job in run.jobs if job.target.label in labels[0] and job.verdict in SIGHTINGS]
     elsewhere = [job for job in run.jobs if job.target.label in labels[1]]
     return there, elsewhere
