@@ -13,8 +13,8 @@ _OPEN_VERDICTS = {
         " reporter can give. Ask for it; see `ask`."
     ),
     Verdict.CANNOT_SHOW: (
-        "This is no `not_reproduced`: the script never reached the point of the claim here, see the"
-        " reason. It says nothing for or against the report."
+        "This is no `not_reproduced`: the claim could not be tested here; `reason` of each cell says why. It"
+        " says nothing for or against the report."
     ),
     Verdict.NO_RESULT: (
         "This is no `not_reproduced`: nothing that counts could be recorded, which is a fault of the service."
@@ -78,10 +78,10 @@ def _without_verdict(run: RunDocument) -> str:
 
 def _of_absence(run: RunDocument) -> Iterator[str]:
     if run.scope is not Scope.AS_REPORTED:
-        differs = f" It differs in: {', '.join(run.scope_differs)}." if run.scope_differs else ""
-        where = "not in the reporter's environment"
+        where, verb = "not in the reporter's environment", "differs"
         if not run.report.environment:
-            where = "the report names no environment"
+            where, verb = "the report names no environment", "may differ"
+        differs = f" It {verb} in: {', '.join(run.scope_differs)}." if run.scope_differs else ""
         yield f"It did not happen, but {where}: this does not contradict the report.{differs}"
     bounds = [job.rate_upper_bound for job in run.jobs if job.rate_upper_bound is not None]
     if bounds:

@@ -186,6 +186,7 @@ def _texts(result: Result) -> tuple[str, str]:
     lines = [
         *([words] if words else []),
         *([] if answer is None else [answer.what, answer.where, answer.how_sure, answer.whose]),
+        *(f"Ask the reporter: {question.text}" for question in getattr(result, "ask", [])),
         *(f"Caveat: {caveat}" for caveat in result.caveats),
         *(["The result was shortened to fit."] if result.shortened else []),
         NOTICE,

@@ -31,4 +31,7 @@ def dossier_of_report(session: Session, report_id: str, *, settings: ServiceSett
         is_under_way |= run.state in OPEN_STATES
     if is_under_way:
         raise NotFoundError("A run of this report is under way, and none of its cells is traced yet.")
-    raise NotFoundError("No run of this report was traced. To do so: POST /api/v1/reports/{id}/explain.")
+    raise NotFoundError(
+        "No run of this report was traced. Start one: POST to `explain` of the report, or the tool `explain`"
+        " with `start`."
+    )
