@@ -11,7 +11,7 @@ from app.judging.judgement import INCONCLUSIVE, SIGHTINGS, CheckResult, Verdict
 from app.runs.run_object.claim_part import CheckPart
 from app.runs.run_object.document import JobPart, RunDocument
 
-GPU_UNTESTED = "What it says of a GPU was not tested."
+GPU_UNTESTED = "The part about a GPU was not tested."
 NOTHING_VARIES = (
     "The script prints what the report shows, the same in every attempt."
     " Results that vary, as the report says, were not seen."
