@@ -314,3 +314,53 @@ def test_an_error_without_a_name_is_any_error(text: str) -> None:
 )
 def test_an_error_that_does_not_come_or_is_right_is_none(text: str) -> None:
     assert unnamed_error([text]) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "bug", "right"),
+    [
+        ("I believe the answer ought to be `4`, but `3` is what I'm seeing.", "3", "4"),
+        ("The mean should be exactly 4 but it's 3.", "3", "4"),
+        ("3 is returned, although there are 4 of them.", "3", None),
+        ("No matter what I pass, the result is always 3.", "3", None),
+        ("Since the upgrade this code started returning NaN.", "nan", None),
+    ],
+)
+def test_the_value_that_is_seen_may_stand_behind_other_words(text: str, bug: str, right: str | None) -> None:
+    claim = read_claim(text)
+    assert [each.number for each in claim.having(Role.BUG)] == [bug]
+    assert [each.number for each in claim.having(Role.EXPECTED)] == ([right] if right else [])
+
+
+def test_a_call_that_is_accepted_silently_lacks_an_error() -> None:
+    claim = read_claim("The call is accepted silently, there should be an error.")
+    assert claim.checks[0].kind is CheckKind.NO_ERROR
+
+
+_SHOWS_IT = "# c\n\n```python\nimport numpy as np\nprint(np.fmin(1, 2) == 1)\n```\n\n{}\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "`np.fmin(1, 2) == 1` is False.",
+        "`np.fmin(1,2)==1` → `False`",
+        "Here `np.fmin(1, 2) == 1` evaluates to False",
+    ],
+)
+def test_a_sentence_gives_the_value_of_an_expression_of_the_script(words: str) -> None:
+    checks = read(_SHOWS_IT.format(words), form="report", limits=NO_READ_LIMITS).claim.checks
+    assert [check.lines for check in checks if check.role is Role.BUG] == [("False",)]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "If `np.fmin(1, 2) == 1` is False, then nothing works.",
+        "`np.fmin(2, 2) == 1` is False.",
+        "`np.fmin(1, 2) == 1` is True, which is right.",
+    ],
+)
+def test_other_sentences_about_an_expression_give_no_value(words: str) -> None:
+    checks = read(_SHOWS_IT.format(words), form="report", limits=NO_READ_LIMITS).claim.checks
+    assert not [check for check in checks if check.role is Role.BUG]

@@ -70,7 +70,14 @@ _ORDER = re.compile(r"(?:print|give|return|show|get)\b", FLAGS)
 _BEGINNING = re.compile(r"(?:^|[.!?:] |\n|\b(?:please|just|now|then|and|or|bug|you|to) )[^\w]*$", FLAGS)
 _VALUE_IS = re.compile(
     rf"\b(?:value|result|output|answer|loss|error|sum|it)\s+(?:is|was"
-    rf"|=)\s*(?P<value>{WHOLE_NUMBER}){NO_COUNT}",
+    rf"|=)\s*(?:(?:always|still|just|only|now) )?(?P<value>{WHOLE_NUMBER}){NO_COUNT}",
+    FLAGS,
+)
+# `4 is returned, although there are three`.
+_IS_PRINTED = re.compile(
+    rf"(?:^|(?<=[.,;:(] )|(?<=\b(?:and|but) ))(?P<value>{WHOLE_NUMBER}|`[^`\n]{{1,200}}`"
+    r"|(?:True|False|None)\b) (?:is|was|gets) (?:always |still |just |only )?(?:returned|printed|shown"
+    r"|displayed|reported|computed)\b",
     FLAGS,
 )
 _EXPECTED_ALONE = re.compile(
@@ -102,7 +109,7 @@ _AS_IT_SHOULD = re.compile(
 
 def seen_value(sentence: str) -> str | None:
     """The value that a sentence says is printed."""
-    for rule in (_PRINTS, _GETS, _VALUE_IS):
+    for rule in (_PRINTS, _GETS, _VALUE_IS, _IS_PRINTED):
         values: dict[str, None] = {}
         for match in rule.finditer(sentence):
             quoted_text = match.groupdict().get("quoted")

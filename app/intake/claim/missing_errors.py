@@ -21,6 +21,7 @@ _NOTHING_RAISED = re.compile(
     r"|returns)\b|\bnothing (?:happens|is raised|is thrown|gets raised)\b|\braises nothing\b"
     r"|\bsilently (?:succeeds?|accepts?|accepted|passes|passed|returns?|ignores?|ignored|works|runs"
     r"|completes|gives|produces|does)\b"
+    r"|\b(?:is|are|was|were|gets?) (?:just |simply )?(?:silently accepted|accepted silently)\b"
     r"|\b(?:succeeds|passes|runs|returns|completes) (?:silently"
     r"|without (?:an? |any )?(?:error|complaint|problem)s?)\b"
     r"|\b(?:but|yet|though) (?:it|this|that)? ?(?:does(?:n['’]t| not)"
@@ -36,7 +37,8 @@ _ERROR_EXPECTED = re.compile(
     r"\b(?:announce|promise|say|document|demand|require|state)s?\b"
     rf"|\b{EXPECT}:? (?:to (?:see|get|have) )?{_ERROR}(?!\w)"
     rf"|\b{any_of(INSTEAD)} (?:(?:raising|throwing|giving|reporting|producing) )?{_ERROR}(?!\w)"
-    rf"|(?<![\w.]){_ERROR} (?:is |was |were |would be |to be )?expected\b|\bshould be {_ERROR}(?!\w)",
+    rf"|(?<![\w.]){_ERROR} (?:is |was |were |would be |to be )?expected\b"
+    rf"|\b(?:there )?should be {_ERROR}(?!\w)",
     FLAGS,
 )
 # A sentence about another environment, another time or a fix is no complaint.

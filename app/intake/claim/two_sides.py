@@ -67,7 +67,8 @@ _CONDITION = re.compile(
 # Matches `the loss becomes nan`, `the output contains inf`, `gradients are NaN`.
 _NOT_FINITE = re.compile(
     r"\b(?:becom(?:es?|ing)|became|contains?|containing|is|are|turns? (?:in)?to|goes to|gets?|gives?"
-    r"|has|have|produces?|yields?) (?:all |a |an |only |suddenly "
+    r"|has|have|produces?|yields?|return(?:s|ed|ing)|giving|producing|yielding|outputs?|getting|got"
+    r"|results? in|leads? to) (?:all |a |an |only |suddenly "
     r"|some )?`?(?P<value>[-+]?(?:nan|inf))(?:s"
     r"|inity)?\b(?!\s*(?:[:=/]|True\b|False\b|or|and|check|mask"
     r"|values? (?:are|is) (?:ignored|masked)))",

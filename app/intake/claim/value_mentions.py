@@ -49,7 +49,7 @@ _CUES = re.compile(
     rf"|being))?(?!\w)|\b{any_of(INSTEAD)}\b"
     rf"|\b(?:used to {_SHOW}|previously|formerly)\b|(?:\b(?:{_SEE}|and|but)|(?<=,)) not\b"
     rf"|\b(?:is|was|are|were|does|did)n['’]t(?: {_SHOW})?\b|\b(?:does|did) not {_SHOW}\b)"
-    rf"|(?P<seen>\b(?:now|actual(?:ly)?|observed|currently|output|result|{_SEE})\b)",
+    rf"|(?P<seen>\b(?:now|actual(?:ly)?|observed|currently|output|result|(?:it|that)['’]s|{_SEE})\b)",
     FLAGS,
 )
 # Words after a value that say so.
@@ -60,7 +60,8 @@ _BEHIND = re.compile(
     r"|true|documented|(?<=as )it should(?: be)?(?! not)"
     r"|what (?:\w+ ){1,6}?(?:says?|said|promis\w+|expect\w*|wants?|gives?))\b)"
     r"|(?P<seen>(?:the )?(?:wrong|incorrect|printed|returned|shown|seen|observed|actual\w*"
-    r"|what (?:i|we) (?:get|see|got|saw|have)|what (?:it|the \w+) (?:prints?|returns?|gives?|says?)"
+    r"|what (?:i|we) (?:get|see|got|saw|have)|what (?:i['’]m|i am|we['’]re|we are) (?:getting"
+    r"|seeing)|what (?:it|the \w+) (?:prints?|returns?|gives?|says?)"
     r"|comes? out|came out|appears?|is printed|came back|comes? back|pops? (?:up|out))\b))(?!\s*[:=])",
     FLAGS,
 )

@@ -55,6 +55,7 @@ from app.intake.remarks.called_right import (
 )
 from app.intake.remarks.commented_pairs import commented_pairs, labelled_checks
 from app.intake.remarks.exit_statuses import exit_status_checks
+from app.intake.remarks.expected_of_expressions import value_of_expression
 from app.intake.remarks.expressions import prints_formulas, with_quoted_formulas
 from app.intake.remarks.lacking_errors import lacking_error
 from app.intake.remarks.output_remarks import read_remarks
@@ -215,6 +216,7 @@ def _readings(
         lambda outputs: slower_of_timed(_lines_of_times(outputs, main), LABEL.findall(main), texts),
         lambda _: statements([*texts, joined]),
         lambda _: statements([*texts, joined], PRINTED_KINDS),
+        lambda _: value_of_expression(texts, main),
         lambda outputs: next(filter(None, (slower_label(lines_of(part)) for part in outputs)), []),
         *(partial(_output_checks, main=main, block=block) for block in range(_MOST_BLOCKS)),
         lambda _: _under_condition(outputs, conditions),

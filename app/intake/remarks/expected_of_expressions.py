@@ -1,4 +1,4 @@
-"""Finds the right value of one expression of the script, as in ``a.max()` should be 1.0`."""
+"""Finds the value of one expression of the script: ``a.max()` should be 1.0`, ``a.max()` is 2.0`."""
 
 from __future__ import annotations
 
@@ -6,16 +6,30 @@ import ast
 import re
 from collections.abc import Sequence
 
-from app.intake.claim.claim_text import lines_in, output_check
+from app.intake.claim.claim_text import cut, lines_in, output_check
 from app.intake.claim.claims import Check, Role
+from app.intake.claim.phrases import literal_check
 from app.intake.code.syntax import dotted_name, normalise, tree_of
 from app.intake.words.vocabulary import FLAGS, LITERAL, MODALS, SHOW, any_of, strip_quotes
 
 _SHOULD = rf" {{1,2}}(?:\w{{1,12}} )?(?P<should>{any_of(MODALS)}) (?:\w{{1,12}} )?{any_of(SHOW)}"
 _RIGHT = re.compile(rf"{_SHOULD} {{1,2}}(?P<expected>{LITERAL})", FLAGS)
 _SPACE = re.compile(r"[\s`\"']+")
+# ``a.max()` is 2.0`, ``a == b` → False`.
+_IS = re.compile(
+    r"`(?P<code>[^`\n]{1,200})` ?(?:is|=|==|→|->|=>|equals|evaluates to|becomes) ?"
+    rf"(?:(?:always|still|now|just|only) )?(?P<value>{LITERAL})"
+    r"(?![`\"')]{0,3},? (?:as (?:it should|expected)|which is (?:right|correct|fine|expected|ok)))",
+    FLAGS,
+)
+_NOT_SEEN = re.compile(
+    rf"\b(?:{any_of(MODALS)}|if|when|unless|whether|since|because|where|expect\w*|would|correctly|rightly"
+    r"|previously|used to|before)\b[^.;\n]{0,30}$",
+    FLAGS,
+)
 _MOST_SENTENCES = 200
 _MOST_LINE = 2_000
+_MOST_BEFORE = 60
 _LEAST_CODE = 3
 _DISPLAYS = {("print",), ("displayhook",), ("display",), ("pprint",)}
 
@@ -41,6 +55,27 @@ def expected_of_expression(lines: Sequence[str], texts: Sequence[str], main: str
                     mended = [*lines[:at], strip_quotes(match["expected"]), *lines[at + 1 :]]
                     return output_check(mended, role=Role.EXPECTED) if mended != list(lines) else None
     return None
+
+
+def value_of_expression(texts: Sequence[str], main: str) -> list[Check]:
+    """The value that a sentence gives for an expression which the script shows, as the bug.
+
+    Empty if sentences give values for several of them, or several values.
+    """
+    codes = _shown_codes(main)
+    values: dict[str, str] = {}
+    for text in texts if codes else ():
+        for sentence in lines_in(text)[:_MOST_SENTENCES]:
+            for match in _IS.finditer(sentence[:_MOST_LINE]):
+                if _SPACE.sub("", match["code"]) in codes and not _NOT_SEEN.search(
+                    sentence[max(0, match.start() - _MOST_BEFORE) : match.start()]
+                ):
+                    values.setdefault(strip_quotes(match["value"]), cut(sentence))
+    if len(values) != 1:
+        return []
+    value, sentence = values.popitem()
+    check = literal_check(f"`{value}`", sentence, Role.BUG)
+    return [check] if check is not None else []
 
 
 def _shown_codes(main: str) -> list[str]:
