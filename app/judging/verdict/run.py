@@ -24,6 +24,7 @@ from app.judging.judgement import (
 from app.judging.verdict.contrast import Contrast, contrast_of
 from app.judging.verdict.facets import over_facets
 from app.judging.verdict.pairs import judge_pairs
+from app.targets.packages import packages_of
 from app.targets.target import Target
 from worker.contract import Environment
 
@@ -68,9 +69,6 @@ class RunJudgement:
     facets: tuple[RunFacet, ...] = ()
 
 
-_NAMED_BY_REPORTS = ("torch.version", "os.name")
-
-
 def judge_run(reading: Reading, cells: Sequence[JudgedCell]) -> RunJudgement:
     """Judge a run by its judged jobs. It never raises."""
     if reading.ask:
@@ -93,7 +91,9 @@ def judge_run(reading: Reading, cells: Sequence[JudgedCell]) -> RunJudgement:
     controls = [cell for cell in cells if cell.role is ScriptRole.CONTROL]
     finding = cause_of(reading.claim, reading.scripts, judged)
     scope, differs = _scope(verdict, reading, done)
-    unnamed = {name for name in _NAMED_BY_REPORTS if not isinstance(reading.environment.get(name), str)}
+    unnamed = {
+        name for name in differs if name != "device" and not isinstance(reading.environment.get(name), str)
+    }
     return RunJudgement(
         verdict=verdict,
         seen=bool(where) or any(finding.result is CheckResult.MET for finding in pairs),
@@ -226,15 +226,30 @@ def _differing(reading: Reading, cell: JudgedCell) -> tuple[str, ...]:
     A version or system that the report does not name counts as different.
     """
     claimed, observed = reading.environment, cell.results[0].environment if cell.results else {}
-    version, system = claimed.get("torch.version"), claimed.get("os.name")
+    system = claimed.get("os.name")
     differs = []
-    if not isinstance(version, str) or not same_release(version, _torch_of(cell)):
-        differs.append("torch.version")
+    for field_name, present in _versions_that_count(reading, cell, observed).items():
+        version = claimed.get(field_name)
+        if not isinstance(version, str) or not same_release(version, present):
+            differs.append(field_name)
     if not _same_device(reading, cell, observed):
         differs.append("device")
     if not isinstance(system, str) or system_of(system) != system_of(str(observed.get("os.name") or "linux")):
         differs.append("os.name")
     return tuple(differs)
+
+
+def _versions_that_count(reading: Reading, cell: JudgedCell, observed: Environment) -> dict[str, str]:
+    """The versions by which a cell is in the reporter's environment: that of torch, or of what is imported.
+
+    A report about numpy has no version of torch.
+    """
+    packages = {name for script in reading.scripts for name in packages_of(script)}
+    versions = {f"package.{name}": observed.get(f"package.{name}") for name in sorted(packages)}
+    others = {name: version for name, version in versions.items() if isinstance(version, str)}
+    if not others or "torch" in packages or "torch.version" in reading.environment:
+        return {"torch.version": _torch_of(cell)}
+    return others
 
 
 def _same_device(reading: Reading, cell: JudgedCell, observed: Environment) -> bool:

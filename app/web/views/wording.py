@@ -59,7 +59,7 @@ def as_reported(run: RunDocument, differing: Sequence[str]) -> str:
         return "yes"
     fields = run.scope_differs or list(differing)
     # If the report does not name its version or its system, nobody knows whether ours is another one.
-    unnamed = [name for name in fields if name in _NAMED_BY_REPORTS and name not in run.report.environment]
+    unnamed = [name for name in fields if _is_unnamed(run, name)]
     # A report about numpy need not name torch.
     if run.environments and not any("torch.version" in one for one in run.environments.values()):
         unnamed = [name for name in unnamed if name != "torch.version"]
@@ -85,10 +85,11 @@ def scope_words(run: RunDocument) -> str:
     """The scope of a "no" in a sentence. It must not contradict `as_reported`."""
     if run.scope is not Scope.ELSEWHERE:
         return "" if run.scope is None else SCOPES[run.scope]
-    named = [
-        name for name in run.scope_differs if name in run.report.environment or name not in _NAMED_BY_REPORTS
-    ]
+    named = [name for name in run.scope_differs if not _is_unnamed(run, name)]
     return SCOPES[run.scope] if named else UNKNOWN_PLACE
 
 
-_NAMED_BY_REPORTS = {"torch.version", "os.name"}
+def _is_unnamed(run: RunDocument, name: str) -> bool:
+    """Whether a report could name this version or system, and does not."""
+    could = name in {"torch.version", "os.name"} or name.startswith("package.")
+    return could and name not in run.report.environment
