@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import cache
@@ -41,7 +42,7 @@ from app.web.views import runs as views
 from app.web.views.copies.bisection_words import bisected_words
 from app.web.views.grouped_rows import card_figures_words, flip_counts, plan_rows, stretches
 from app.web.views.matrices import missing_cell, rerun_choices, run_to_add_to
-from app.web.views.wording import scope_words
+from app.web.views.wording import scope_fields, scope_words
 
 # True while a demo instance answers. Its history was recorded elsewhere, and every page says so.
 IS_DEMO: ContextVar[bool] = ContextVar("is_demo", default=False)
@@ -86,6 +87,7 @@ def environment() -> Environment:
         "mark_differences": text_budget.mark_differences,
         "look": labels.look,
         "new_warning": warning_text,
+        "scope_fields": scope_fields,
         "scope_words": scope_words,
         "owner_words": labels.owner_words,
         "card_groups": views.card_groups,
@@ -176,12 +178,18 @@ _TITLES = {
 }
 
 
-def problem_page(_request: Request, problem: Problem) -> Response:
-    """An error as a page."""
+# What a form of a report's page was sent to.
+_ACT_ON_REPORT = re.compile(r"/reports/([0-9a-z]{26})/[a-z-]+")
+
+
+def problem_page(request: Request, problem: Problem) -> Response:
+    """An error as a page. If a form of a report's page was refused, there is a way back to it."""
+    act = _ACT_ON_REPORT.fullmatch(request.url.path) if problem.status != 404 else None
     return page(
         "problem.html",
         status=problem.status,
         problem=problem,
+        report=act and act[1],
         title=_TITLES.get(problem.status, problem.title),
     )
 

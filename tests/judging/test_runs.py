@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from judging_builders import CPU, CUDA, check, claim, differs, prints, raises, r
 
 from app.intake.claim.claims import Check, CheckKind, Claim, Over
 from app.intake.probe_output import ReportersProbe
-from app.intake.reading import Ask, Reading, Script, ScriptRole
+from app.intake.reading import Ask, Need, NeedKind, Reading, Script, ScriptRole
 from app.judging.cause.cause import sentence
 from app.judging.judgement import JobJudgement, JudgedCell, Verdict
 from app.judging.verdict.job import judge_job
@@ -125,6 +126,39 @@ def test_a_no_reaches_as_far_as_version_and_system_are_the_reporter_s(
     assert found.scope_differs == differs_in
     assert found.scope == ("elsewhere" if differs_in else "as_reported")
     assert run(at(CPU, Verdict.REPRODUCED), environment=claimed).scope is None
+
+
+@pytest.mark.parametrize(
+    ("claimed", "differs_in"),
+    [
+        ({"package.numpy": "2.4.1", "os.name": "Debian 12"}, ()),
+        ({"package.numpy": "2.3.5", "os.name": "Debian 12"}, ("package.numpy",)),
+        ({}, ("package.numpy", "os.name")),
+        ({"torch.version": "2.13.0", "os.name": "Debian 12"}, ()),
+    ],
+)
+def test_a_script_without_torch_is_tried_as_reported_by_what_it_imports(
+    claimed: Environment, differs_in: tuple[str, ...]
+) -> None:
+    code = script().model_copy(update={"needs": (Need(kind=NeedKind.PACKAGE, name="numpy"),)})
+    seen = result(environment={**FOUND, "package.numpy": "2.4.0"})
+    cell_of_numpy = replace(at(CPU, Verdict.NOT_REPRODUCED), results=(seen,))
+    found = run(cell_of_numpy, environment=claimed, code=code)
+    assert found.scope_differs == differs_in
+    # Only a named version is another one.
+    assert set(found.scope_named) == {name for name in differs_in if name in claimed}
+
+
+def test_only_a_script_of_torch_misses_a_trace() -> None:
+    told = claim(prints("4.0"))
+    numpy = script().model_copy(update={"needs": (Need(kind=NeedKind.PACKAGE, name="numpy"),)})
+    torch = script().model_copy(update={"needs": (Need(kind=NeedKind.PACKAGE, name="torch"),)})
+    missing = [
+        run(cell(told, code, CPU, several(3, "4.0\n")), told=told, code=code).finding.missing
+        for code in (numpy, torch)
+    ]
+    assert missing[0] == ()
+    assert "trace=on" in missing[1][0]
 
 
 def test_a_no_on_the_cpu_says_nothing_of_the_gpu() -> None:
@@ -267,7 +301,7 @@ def test_a_cell_that_only_tests_for_a_cause_gives_no_verdict() -> None:
     found = run(plain, test, told=told, code=code)
     assert found.not_where == (CPU.label(),)
     said = summarise(found, [plain, test])
-    assert "1 of 1 target" in said
+    assert f"on {CPU.label()}." in said
     assert sentence("uninitialised_memory") in said
     assert run(test, told=told, code=code).not_where == (filled.label(),)
 

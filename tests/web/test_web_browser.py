@@ -14,6 +14,8 @@ from playwright.sync_api import Browser, Page, expect
 from running_web import Web
 from stage import SCRIPT, Stage, result
 
+from worker.contract import Observation, Outcome
+
 DECIDED = "#part-verdict[data-state=finished] .cell"
 pytestmark = pytest.mark.browser
 # Text whose contrast is below WCAG AA against the nearest background that is painted.
@@ -234,3 +236,40 @@ def test_the_menu_of_a_phone_is_one_line(web: Web, browser: Browser, width: int)
     assert len(tops) == 5
     assert len(set(tops)) == 1
     page.close()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_two_numbers_on_two_lines_are_what_a_sentence_says(web: Web, browser: Browser, width: int) -> None:
+    web.stage.node("n")
+    script = "```python\nprint(2.0)\nprint(0.0)\n```"
+    text = f"# Rounds to even\n\n{script}\n\nI get 2.0 and 0.0. Expected 3.0 and 1.0.\n"
+    printed = Observation(exit_status=0, stdout="2.0\n0.0\n", stdout_bytes=8)
+    with opened(browser, web.url, viewport={"width": width, "height": 800}) as page:
+        page.goto("/#submit")
+        page.fill("#text", text)
+        page.get_by_role("button", name="Next").click()
+        expect(page.locator("main")).to_contain_text("this should happen instead")
+        page.get_by_role("button", name="Quick answer").click()
+        page.wait_for_url("**/runs/*")
+        while attempts := web.stage.dispatch():
+            for attempt in attempts:
+                web.stage.start(attempt, node="n")
+                web.stage.say(result(attempt, node="n", outcome=Outcome.COMPLETED, observation=printed))
+        expect(page.locator(DECIDED)).to_contain_text("reproduced")
+        card = page.locator("#part-verdict")
+        expect(card).to_contain_text("It happened in every place that was tried")
+        expect(card).not_to_contain_text("trace=on")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_refused_bisection_leads_back_by_keyboard(web: Web, browser: Browser) -> None:
+    web.stage.node("n")
+    report = web.stage.submit().document.report.id
+    # The browser reports the status of the page that it shows.
+    with opened(browser, web.url, expected="422") as page:
+        page.goto(f"/reports/{report}")
+        page.locator("[name=over]").fill("numpy")
+        page.locator("[name=over]").press("Enter")
+        page.get_by_role("link", name="Back to the report").focus()
+        page.keyboard.press("Enter")
+        page.wait_for_url(f"**/reports/{report}")

@@ -138,3 +138,24 @@ def test_a_claim_whose_two_values_are_both_printed_says_so(web: Web) -> None:
         assert (words in Page(page).text) is both
         # The expected value is seen: that is no red mark.
         assert ("</span> as expected</span>" in page) is both
+
+
+def test_a_refused_act_on_a_report_leads_back_to_it(web: Web) -> None:
+    web.stage.node("n")
+    report = web.stage.submit().document.report.id
+    refused = web.client.post(f"/reports/{report}/bisections", data={"over": "numpy"})
+    assert refused.status_code == 422
+    assert list(faults(refused.text)) == []
+    assert Page(refused.text).one("a", href=f"/reports/{report}").text == "Back to the report"
+    absent = web.client.get("/reports/01m8hqkd7hea3vgk0z1q70yne8")
+    assert "Back to the report" not in absent.text
+
+
+def test_a_node_leads_to_what_ran_on_it(web: Web) -> None:
+    web.stage.node("n")
+    web.stage.submit()
+    for attempt in web.stage.dispatch():
+        web.stage.say(result(attempt, node="n"))
+    link = Page(web.client.get("/nodes").text).one("a", href="/reports?q=node:n")
+    assert link.text == "n"
+    assert "No report matches" not in web.client.get("/reports?q=node:n").text

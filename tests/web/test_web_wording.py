@@ -12,7 +12,7 @@ from app.web.views.environments import distinguishing_fields, environment_views
 from app.web.views.markdown_copy import run_markdown
 from app.web.views.reports import claim_rows
 from app.web.views.runs import card_groups
-from app.web.views.wording import as_reported, scope_words, what_is_missing
+from app.web.views.wording import as_reported, scope_fields, scope_words, what_is_missing
 from worker.contract import CardState, Gpu
 from worker.contract.names import SETTINGS
 
@@ -69,6 +69,16 @@ def test_the_words_about_the_reporters_environment_agree(
     is_another = short.startswith("no, different")
     assert is_another == sentence.startswith("We did not try it in the reporter's environment")
     assert is_another != sentence.startswith("The report does not say exactly in which environment")
+
+
+def test_the_fields_of_another_environment_are_told_apart_from_unknown_ones() -> None:
+    report = recorded("values").report.model_copy(update={"environment": {"package.numpy": "2.3.5"}})
+    differs = ["package.numpy", "device", "os.name"]
+    run = recorded("values", report=report, scope=Scope.ELSEWHERE, scope_differs=differs)
+    assert scope_fields(run) == (
+        "Different on the reporter's machine: numpy, GPU. The report does not name: operating system."
+    )
+    assert scope_fields(recorded("values", scope=Scope.AS_REPORTED)) == ""
 
 
 def test_what_sets_the_targets_apart_comes_first() -> None:

@@ -106,7 +106,7 @@ def cause_of(claim: Claim, scripts: Sequence[Script], cells: Sequence[JudgedCell
         return min(findings, key=lambda finding: order_of(finding.cause or NOT_ANALYSED))
     seen = any(cell.verdict in DEVIATIONS for cell in cells)
     if seen and any(check.kind in _VALUE_KINDS for check in claim.having(Role.BUG)):
-        return CauseFinding(cause=NOT_ANALYSED, missing=tuple(_tests_missing(claim, cells)))
+        return CauseFinding(cause=NOT_ANALYSED, missing=tuple(_tests_missing(claim, scripts, cells)))
     return CauseFinding()
 
 
@@ -157,7 +157,7 @@ def _removal_in(script: Script, cell: JudgedCell, cells: Sequence[JudgedCell]) -
         yield replace(_finding(removal.cause), removal=removal)
 
 
-def _tests_missing(claim: Claim, cells: Sequence[JudgedCell]) -> Iterator[str]:
+def _tests_missing(claim: Claim, scripts: Sequence[Script], cells: Sequence[JudgedCell]) -> Iterator[str]:
     """Why no cause is known: the tests that did not run, or that settled nothing."""
     if any(check.over_repeats for check in claim.checks):
         tested = [cell for cell in cells if tests_of(cell, cells)]
@@ -170,7 +170,9 @@ def _tests_missing(claim: Claim, cells: Sequence[JudgedCell]) -> Iterator[str]:
     traced = [cell for cell in cells if "trace" in cell.target.settings]
     traces = [result.observation.trace for cell in traced for result in cell.results]
     if not traced:
-        yield "No operation was compared with float64: no cell recorded the operations (trace=on)."
+        # Only operations of torch can be recorded.
+        if any("torch" in packages_of(script) for script in scripts):
+            yield "No operation was compared with float64. A cell with the setting trace=on does that."
     elif not any(traces):
         yield "No operation was compared with float64: the cell with trace=on recorded none."
     elif any(trace.unjudged or not trace.whole or trace.answered < trace.asked for trace in traces if trace):

@@ -82,6 +82,8 @@ def _share(labels: Sequence[str], cells: Sequence[JudgedCell]) -> str:
     if not labels:
         return "a pair of targets"
     targets = len({cell.target.label() for cell in cells})
+    if targets == 1:
+        return labels[0]
     return f"{len(labels)} of {_count(targets, 'target')} ({_labels(labels)})"
 
 

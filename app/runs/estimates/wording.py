@@ -33,6 +33,8 @@ def how_long(seconds: RangePart) -> str:
     most = duration(seconds.at_most)
     if about == least == most:
         return about
+    if seconds.about and not seconds.at_least:
+        return f"about {about}, at most {most}"
     return f"{'' if seconds.about == 0 else 'about '}{about} ({least} to {most})"
 
 

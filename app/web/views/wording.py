@@ -89,6 +89,20 @@ def scope_words(run: RunDocument) -> str:
     return SCOPES[run.scope] if named else UNKNOWN_PLACE
 
 
+def scope_fields(run: RunDocument) -> str:
+    """The fields of the reporter's environment that are another one here, and those that nobody knows."""
+    unnamed = [name for name in run.scope_differs if _is_unnamed(run, name)]
+    others = [name for name in run.scope_differs if name not in unnamed]
+    return " ".join(
+        f"{words}: {', '.join('GPU' if name == 'device' else field_words(name) for name in names)}."
+        for words, names in (
+            ("Different on the reporter's machine", others),
+            ("The report does not name", unnamed),
+        )
+        if names
+    )
+
+
 def _is_unnamed(run: RunDocument, name: str) -> bool:
     """Whether a report could name this version or system, and does not."""
     could = name in {"torch.version", "os.name"} or name.startswith("package.")
