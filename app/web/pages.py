@@ -42,7 +42,7 @@ from app.web.views import runs as views
 from app.web.views.copies.bisection_words import bisected_words
 from app.web.views.grouped_rows import card_figures_words, flip_counts, plan_rows, stretches
 from app.web.views.matrices import missing_cell, rerun_choices, run_to_add_to
-from app.web.views.wording import scope_fields, scope_words
+from app.web.views.wording import SCOPE_FILTERS
 
 # True while a demo instance answers. Its history was recorded elsewhere, and every page says so.
 IS_DEMO: ContextVar[bool] = ContextVar("is_demo", default=False)
@@ -87,15 +87,14 @@ def environment() -> Environment:
         "mark_differences": text_budget.mark_differences,
         "look": labels.look,
         "new_warning": warning_text,
-        "scope_fields": scope_fields,
-        "scope_words": scope_words,
+        "field": field_words,
+        **SCOPE_FILTERS,
         "owner_words": labels.owner_words,
         "card_groups": views.card_groups,
         "card_figures": card_figures_words,
         "package_list": views.package_list,
         "repair_diff": repair_diff,
         "needs": needs_in_words,
-        "field": field_words,
         "removal": removal_words,
         "warning": warning_words,
         "written": value_text,

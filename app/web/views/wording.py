@@ -107,3 +107,7 @@ def _is_unnamed(run: RunDocument, name: str) -> bool:
     """Whether a report could name this version or system, and does not."""
     could = name in {"torch.version", "os.name"} or name.startswith("package.")
     return could and name not in run.report.environment
+
+
+# What templates call them.
+SCOPE_FILTERS = {"scope_words": scope_words, "scope_fields": scope_fields}
