@@ -177,7 +177,7 @@ _TITLES = {
 }
 
 
-# What a form of a report's page was sent to.
+# The address to which a form of a report's page was sent.
 _ACT_ON_REPORT = re.compile(r"/reports/([0-9a-z]{26})/[a-z-]+")
 
 

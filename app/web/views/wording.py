@@ -109,5 +109,5 @@ def _is_unnamed(run: RunDocument, name: str) -> bool:
     return could and name not in run.report.environment
 
 
-# What templates call them.
+# Their names in templates.
 SCOPE_FILTERS = {"scope_words": scope_words, "scope_fields": scope_fields}
