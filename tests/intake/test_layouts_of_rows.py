@@ -219,3 +219,26 @@ def test_captions_with_signs(wrong: str) -> None:
 def test_comments_below_a_loop_are_its_output() -> None:
     code = "```python\nfor n in (1, 2):\n    print(n, rank(n))\n\n# 1 True\n# 2 False   <-- wrong!\n```\n"
     assert shown(code)[0][0] == ["1 True", "2 False"]
+
+
+def test_a_printed_table_with_remarks_is_output() -> None:
+    table = "(Wrong) Output\n\nid | x\n---|---\n4 | 1.0\n5 | 3 <- should be null\n"
+    assert shown(f"{CODE}\n{table}") == [(["id | x", "4 | 1.0", "5 | 3"], ["id | x", "4 | 1.0", "5 | null"])]
+    assert [bugs for bugs, _ in shown(f"{CODE}\n{table.replace(' <- should be null', '')}") if bugs] == []
+
+
+def test_what_somebody_drew_below_a_line_is_no_output() -> None:
+    block = fenced("1.5 2 1\n    ^\n    |__ wrong, must be 1.5")
+    assert shown(f"{CODE}\n{block}")[0][0] == ["1.5 2 1"]
+    error = fenced('  File "t.py", line 1\n    a b\n      ^\nSyntaxError: invalid syntax')
+    assert read(f"{CODE}\n{error}").claim.checks[0].exception_type == "SyntaxError"
+
+
+def test_data_below_a_caption_is_output_and_no_file() -> None:
+    report = f"{CODE}\n# Bad output\n\n```json\n[1, 2]\n```\n\n# Good output\n\n```json\n[2, 1]\n```\n"
+    assert shown(report) == [(["[1, 2]"], ["[2, 1]"])]
+    assert shown(f"{CODE}\nMy config:\n\n```json\n[1, 2]\n```\n") == [([], [])]
+
+
+def test_versions_between_stars() -> None:
+    assert shown(f"{CODE}\n**1.20**: `[2, 1]`\n\n**1.21**: `[1, 2]`\n") == [(["[1, 2]"], ["[2, 1]"])]

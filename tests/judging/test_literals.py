@@ -42,6 +42,41 @@ def test_spelling_does_not(claimed: str, seen: str) -> None:
     assert not other_structure(claimed, seen)
 
 
+@pytest.mark.parametrize(
+    ("claimed", "seen"),
+    [
+        ("[1, 2]", "[1, 2, 3]"),
+        ("[(1, 2)]", "[(1, 2), (2, 3)]"),
+        ("frozenset()", "frozenset({'x'})"),
+        ("Counter()", "Counter({'a': 1})"),
+        ("{'ab': 1}", "{'ab': 1, 'cd': 2}"),
+        ("[1. nan]", "[1. nan 2.]"),
+        ("[[1 2]", "[[1 2 3]"),
+        ("tensor([1., 2.])", "tensor([1., 2., 3.])"),
+        ("result: [1, 2]", "result: [1, 2, 3]"),
+    ],
+)
+def test_a_part_of_a_longer_literal_is_another_one(claimed: str, seen: str) -> None:
+    assert other_structure(claimed, seen)
+    assert not found_lines([claimed], seen)
+
+
+@pytest.mark.parametrize(
+    ("claimed", "seen"),
+    [
+        ("[1, 2]", "[[1, 2], [3, 4]]"),
+        ("[1, 2]", "[1, 2] [3]"),
+        ("[1 2]", "[[1 2]"),
+        ("[1 2 3", "[1 2 3 4"),
+        ("tensor([1., 2.])", "tensor([1., 2.], device='cuda:0')"),
+        ("1, 2", "[1, 2, 3]"),
+    ],
+)
+def test_a_row_and_an_excerpt_are_found(claimed: str, seen: str) -> None:
+    assert not other_structure(claimed, seen)
+    assert found_lines([claimed], seen)
+
+
 def test_a_deep_or_a_long_text_is_no_literal() -> None:
     deep = "[" * 900 + "'ab'" + "]" * 900
     assert not other_structure(deep, deep.replace("ab", "cd"))

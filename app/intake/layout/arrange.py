@@ -20,7 +20,7 @@ from app.intake.layout.outputs_in_place import (
 from app.intake.layout.paired_outputs import with_captions_of_headings, with_places_of_pairs
 from app.intake.layout.quoted_replies import without_quoted_replies
 from app.intake.layout.side_tables import with_tables_of_sides
-from app.intake.layout.source_forms import with_indented_outputs
+from app.intake.layout.source_forms import with_data_as_output, with_indented_outputs
 from app.intake.layout.version_rows import with_results_of_versions
 from app.intake.snippets.parts import Part
 from app.intake.text.markdown import Block
@@ -47,7 +47,7 @@ _PASSES: tuple[Callable[[Sequence[Part]], list[Part]], ...] = (
 
 def arranged_blocks(blocks: Sequence[Block]) -> list[Block]:
     """The blocks of a report, without quoted replies, and with a block for each side of a diff."""
-    return with_indented_outputs(with_sides_of_diffs(without_quoted_replies(blocks)))
+    return with_indented_outputs(with_data_as_output(with_sides_of_diffs(without_quoted_replies(blocks))))
 
 
 def arrange(parts: Sequence[Part]) -> list[Part]:

@@ -13,6 +13,8 @@ EXPECTED = "Expected:"
 SEEN = "Output:"
 _LABELLED = re.compile(r"[ \t]*(?P<label>[^\W\d][^\n:=]{0,40}?)[ \t]*:(?:[ \t]+(?P<value>\S.*))?[ \t]*$")
 _GOT = re.compile(r"got|(?:but )?was|is|found", re.IGNORECASE)
+_CARET = re.compile(r"[ \t]*(?:\^[\^~ \t]*|[|│][|│ \t]*|[└╰][─-]*)")
+_DRAWN = re.compile(r"[ \t]*(?:[|│]?_{1,8}|\^{1,80}|[└╰][─-]{1,8}|[|│])[> ]{1,4}[A-Za-z][^\n]{0,200}")
 _COLUMNS = re.compile(r"[ \t]{2,}|\t")
 _RULER = re.compile(r"[*=_-]{20,}$")
 _PLACE = re.compile(r"\s*File \"[^\"\n]{1,400}\", line \d{1,9}, in \S")
@@ -25,10 +27,19 @@ def with_split_blocks(parts: Sequence[Part]) -> list[Part]:
     """The parts, in which an output that labels two sides is two outputs, each with its label above it."""
     code = "\n".join(part.text for part in parts if part.kind is PartKind.CODE).lower()
     result: list[Part] = []
-    for part in parts:
+    for part in map(_without_drawing, parts):
         sides = _sides(part, code) if part.kind is PartKind.OUTPUT else []
         result += [replace(part, text=text, before=label or part.before) for label, text in sides] or [part]
     return result
+
+
+def _without_drawing(part: Part) -> Part:
+    """The part without signs and words that somebody drew below a printed line: `^` above `|__ wrong`."""
+    lines = part.text.split("\n")
+    if part.kind is not PartKind.OUTPUT or "Error" in part.text or not any(map(_CARET.fullmatch, lines)):
+        return part
+    rest = [line for line in lines if not (_CARET.fullmatch(line) or _DRAWN.fullmatch(line))]
+    return replace(part, text="\n".join(rest)) if any(map(str.strip, rest)) else part
 
 
 def _sides(part: Part, code: str) -> list[tuple[str, str]]:

@@ -11,6 +11,7 @@ from app.intake.words.vocabulary import is_printed_line, strip_quotes
 
 _RULE = re.compile(r"[ \t]*+\|?(?:[ \t]*+:?-++:?[ \t]*+\|?)++[ \t]*+")
 _DEVICE = re.compile(r"[\s`*]*(?P<side>cpu|cuda|gpu|eager|compiled|inductor)(?::0)?[\s`*]*", re.IGNORECASE)
+_ARROW = re.compile(r"\S[ \t]{1,40}(?:<[-=]{1,8}|←|⟵)[ \t]{0,8}[A-Za-z]")
 _MOST_LINE = 1_000
 _MOST_ROWS = 40
 _MOST_LINES = 2_000
@@ -26,7 +27,7 @@ def with_tables_of_sides(parts: Sequence[Part]) -> list[Part]:
         result.append(part)
         if part.kind is PartKind.PROSE and "|" in part.text and code:
             table = table_of(part.text)
-            outputs = _of_devices(table) or _of_code(table, code)
+            outputs = _of_devices(table) or _of_code(table, code) or _of_remarks(table)
             result += [Part(PartKind.OUTPUT, text, part.heading, caption) for caption, text in outputs]
     return result
 
@@ -81,6 +82,12 @@ def _of_code(table: Table, code: str) -> list[tuple[str, str]]:
         (caption, "\n".join(" ".join(strip_quotes(row[at]) for at in (*inputs, own)) for row in table[1:]))
         for caption, own in ((SEEN, seen[0]), (EXPECTED, right[0]))
     ]
+
+
+def _of_remarks(table: Table) -> list[tuple[str, str]]:
+    """The rows of a table that somebody printed, if a row has an arrow with a remark behind it."""
+    rows = [" | ".join(row) for row in table]
+    return [(SEEN, "\n".join(rows))] if any(map(_ARROW.search, rows[1:])) else []
 
 
 def _is_code(head: str, code: str) -> bool:

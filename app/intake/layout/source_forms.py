@@ -6,6 +6,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from app.intake.layout.captions import (
+    is_expected_caption,
+    is_newer_caption,
+    is_older_caption,
+    is_seen_caption,
+)
 from app.intake.snippets.transcripts import take_apart
 from app.intake.text.markdown import Block
 from app.intake.words.vocabulary import is_printed_line
@@ -21,6 +27,7 @@ _ROW = re.compile(r"<tr\b[^>]{0,200}>", re.IGNORECASE)
 _CELL = re.compile(r"<t[hd]\b[^>]{0,200}>", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]{1,200}>")
 _SPACE = re.compile(r"\s+")
+_DATA = frozenset(("json", "yaml", "yml", "toml", "ini", "xml", "html"))
 _MOST_ROWS = 40
 _MOST_WORDS = 8
 _MOST_LINES = 60
@@ -88,6 +95,23 @@ def with_indented_outputs(blocks: Sequence[Block]) -> list[Block]:
         result.append(replace(block, fenced=True, language="text") if is_output else block)
         has_code = has_code or (block.kind == "code" and bool(take_apart(block.text).code))
     return result
+
+
+def with_data_as_output(blocks: Sequence[Block]) -> list[Block]:
+    """The blocks, in which JSON and the like below a caption such as `Bad output` is output, and no file."""
+    result: list[Block] = []
+    for block in blocks:
+        caption = result[-1].text.strip().rpartition("\n")[2] if result and result[-1].kind != "code" else ""
+        is_data = block.kind == "code" and block.fenced and block.language in _DATA
+        result.append(replace(block, language="text") if is_data and _is_caption(caption) else block)
+    return result
+
+
+def _is_caption(line: str) -> bool:
+    return any(
+        is_side(line)
+        for is_side in (is_seen_caption, is_expected_caption, is_older_caption, is_newer_caption)
+    )
 
 
 def _is_printed(text: str) -> bool:

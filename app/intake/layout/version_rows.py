@@ -22,6 +22,7 @@ _ROW = re.compile(
     re.IGNORECASE,
 )
 _NAMED = re.compile(rf"[`*_ ]{{0,3}}(?!(?:with|on|in|under|x|n)\b){_NAME}(?=v?\d)", re.IGNORECASE)
+_LONG_MINOR = re.compile(r"\b[1-9]\d?\.[1-9]0$")
 _WHOLE = re.compile(_VERSION, re.IGNORECASE)
 _GOOD = (
     r"(?:ok(?:ay)?|correct[eo]?|right|good|fine|expected|as expected|works|bien|richtig|gut|certo|juste"
@@ -142,7 +143,8 @@ def _row_of(version: str, words: str, mark: str, *, is_named: bool) -> _Row | No
     value = strip_quotes(words)
     if not value or value[0] in "~≈" or _MARK.fullmatch(value) or not (is_quoted or is_printed_line(value)):
         return None
-    is_named = is_named or _NAMED.match(version) is not None
+    # No argument is written as `1.20`.
+    is_named = is_named or _NAMED.match(version) is not None or _LONG_MINOR.search(version) is not None
     is_sure = is_named or marked is not None or bool(named.package) or version.count(".") > 1
     return _Row(named, value, None if marked is None else marked["good"] is not None, is_sure)
 

@@ -27,12 +27,13 @@ _BAD = (
 )
 _VALUE = (
     r"(?:\[[\[\]\d\s,.e+-]{1,200}\]|\"[^\"\n]{1,80}\"|`[^`\n]{1,80}`|'[^'\n]{1,80}'"
-    rf"|(?:True|False|None)\b|{NUMBER}(?!\.?\w))"
+    rf"|(?:True|False|None|null|NaT|NA)\b|{NUMBER}(?!\.?\w))"
 )
 _MARK = r"(?:[ \t]{1,40}(?:#{1,3}|//)|[ \t]{0,40}(?:<[-=]{1,8}(?!\d)|←|⟵))[ \t]{0,8}"
 # With an arrow, or as a comment far behind the value or behind its last sign, whatever follows is a remark.
 _ARROW = (
     r"(?:(?<=[\])\"'`\d])[ \t]{1,3}#{1,3}[ \t]{1,4}(?=[^\W\d_]{2})"
+    r"|[ \t]{1,40}<[-=](?=[ \t]{1,8}(?:should|must|ought|wrong|expected|bug|why|unexpected|here)\b(?! not\b))"
     r"|[ \t]{1,40}(?:#{1,3}[ \t]{0,4})?(?:<[-=]{2,8}|←|⟵)|[ \t]{4,60}#{1,3}(?=[ \t]))[ \t]{0,8}"
 )
 _BEHIND = r"(?:[\s,;:.!()–-][^\n]{0,200})?$"
@@ -45,6 +46,8 @@ _REMARK = re.compile(
 )
 _RIGHT = re.compile(rf"{_SHOULD}[\s:=]{{1,3}}(?P<value>{_VALUE})", FLAGS)
 _NUMBERS = re.compile(rf"(?<![\w.]){NUMBER}", FLAGS)
+_MISSING = frozenset(("null", "nat", "na", "none"))
+_LAST_NUMBER = re.compile(rf"(?<![\w.]){NUMBER}$", FLAGS)
 _LITERAL = re.compile(rf"(?:True|False|None|'[^'\n]{{0,80}}'|{NUMBER})", FLAGS)
 _MOST_LINE = 400
 _MOST_LINES_OF_VALUE = 40
@@ -121,4 +124,8 @@ def _right_lines(lines: Sequence[str], remark: str) -> tuple[str, ...]:
     text = "\n".join(lines)
     if own and len(_NUMBERS.findall(text)) == len(own):
         return tuple(_NUMBERS.sub(lambda _: next(numbers), text).split("\n"))
+    is_one = len(own) == 1 or (not own and value.lower() in _MISSING)
+    if is_one and len(lines) == 1 and (last := _LAST_NUMBER.search(lines[0])):
+        # The arrow stands behind the one number that is wrong.
+        return (lines[0][: last.start()] + (own[0] if own else value),)
     return (strip_quotes(value),) if len(lines) == 1 and _LITERAL.fullmatch(lines[0].strip()) else ()

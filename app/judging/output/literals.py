@@ -10,18 +10,52 @@ from app.intake.code.syntax import parses, tree_of
 # Longer texts are data, which words and numbers compare well enough.
 _MOST_CHARACTERS = 2_000
 _OPENING = re.compile(r"[\[({]")
+_ROW = re.compile(r"(?:[A-Za-z_.]{1,30}\()?\[{1,8}(?P<items>[^\[\](){}'\"=]*)\]{1,8}\)?,?")
 _QUOTED = re.compile(r"['\"]")
 
 
 def other_structure(claimed: str, seen: str) -> bool:
     """Whether both lines end in a literal, and the two hold other texts, or are built in another way.
 
-    `['a', 'b']` and `['a,b']` have the same words. Numbers are not compared here.
+    `['a', 'b']` and `['a,b']` have the same words, and `[1, 2]` is a part of `[1, 2, 3]`. Numbers are not
+    compared here.
     """
+    if _is_longer(claimed, seen):
+        return True
     if not (_QUOTED.search(claimed) and _QUOTED.search(seen)):
         return False
     one, other = _literal_in(claimed), _literal_in(seen)
     return one is not None and other is not None and not _alike(one, other)
+
+
+def _is_longer(claimed: str, seen: str) -> bool:
+    """Whether the seen literal has other elements beside those of the claimed one: `()` and `({1})`.
+
+    A claimed row of a printed list of rows is no such part.
+    """
+    row, seen_row = _items_of_row(claimed), _items_of_row(seen)
+    if row and seen_row:
+        return seen_row > row
+    one, other = _literal_in(claimed), _literal_in(seen)
+    if one is None or other is None:
+        return False
+    own, others = _elements(one), _elements(other)
+    if not own:
+        return bool(others) and isinstance(one, _STRUCTURES)
+    is_row = any(ast.dump(element) == ast.dump(one) for element in others)
+    return type(one) is type(other) and len(others) > len(own) and not is_row
+
+
+def _items_of_row(line: str) -> int:
+    """The number of items in a whole printed row, such as `[1 2]` or `[[1. 2.]`; 0 for any other line."""
+    match = _ROW.fullmatch(line.strip()) if len(line) <= _MOST_CHARACTERS else None
+    return 0 if match is None or "..." in line else len(match["items"].replace(",", " ").split())
+
+
+def _elements(literal: ast.expr) -> list[ast.expr]:
+    if isinstance(literal, ast.Dict):
+        return literal.values
+    return literal.elts if isinstance(literal, ast.List | ast.Tuple | ast.Set) else []
 
 
 def _literal_in(line: str) -> ast.expr | None:
@@ -45,7 +79,7 @@ def _is_literal(node: ast.expr) -> bool:
         )
     if isinstance(node, ast.UnaryOp):
         return isinstance(node.operand, ast.Constant)
-    return isinstance(node, ast.Constant)
+    return isinstance(node, ast.Constant) or (isinstance(node, ast.Name) and node.id in _NUMBERS)
 
 
 def _alike(one: ast.expr, other: ast.expr) -> bool:
@@ -65,4 +99,5 @@ def _alike(one: ast.expr, other: ast.expr) -> bool:
     return not isinstance(one, _STRUCTURES) and not isinstance(other, _STRUCTURES)
 
 
+_NUMBERS = ("nan", "inf")
 _STRUCTURES = (ast.List, ast.Tuple, ast.Set, ast.Dict)
