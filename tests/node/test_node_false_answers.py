@@ -16,6 +16,9 @@ NEVER_NO = {
     + "try:\n    c = torch.linalg.cholesky(a)\nexcept RuntimeError:\n    c = a / 3\nprint(c.sum())\n",
     "an index among sums that rounding makes equal": "h = (torch.arange(64) / 977).bfloat16()\n"
     "print((h * h * 31 + 5).argmax(), (h * h).sum())\n",
+    "an index beside its largest element": "h = (torch.arange(64) / 977).bfloat16()\n"
+    "v, i = (h * h * 31 + 5).max(0)\nprint(i, v.float() / 3)\n",
+    "a number at the edge of a bin": "print(torch.histc(torch.arange(100) / 100, 10, 0, 1) / 3)\n",
     "a step of decimals": "print(torch.round(torch.tensor([2.675, 1.005]), decimals=2) / 3)\n",
     "integers that float32 does not hold": "k = torch.tensor([16777217, 16777219])\n"
     "print(k.float().long(), k.float() / 3)\n",
@@ -75,6 +78,9 @@ STILL_NO = {
     "for _ in range(3):\n    net.zero_grad(set_to_none=False)\n    net(torch.randn(3, 4)).sum().backward()\n"
     "    with torch.no_grad():\n        for p in net.parameters():\n"
     "            p.sub_(p.grad, alpha=0.1)\nprint(p)\n",
+    "another default dtype": "torch.set_default_dtype(torch.float64)\n"
+    "x = torch.rand(5).float() / 3\nprint(x.sum())\n",
+    "largest elements far from ties": "v, i = (torch.randn(40, 7) / 3).exp().max(1)\nprint(v, i)\n",
     "a factorisation that succeeds": "a = torch.randn(6, 6)\n"
     "print(torch.linalg.cholesky(a @ a.T + torch.eye(6)).sum())\n",
     "indices far from ties": "x = torch.randn(50, 5)\nprint((x / 3).exp().argmax(1), (x / 3).exp().sum())\n",
@@ -101,6 +107,9 @@ NOT_AMPLIFIED = {
         ("a = torch.randn(7, 7)\nq, r = torch.linalg.qr(a)\n"
         "print((q @ r - a).abs().max(), (q @ r - a).norm())\n"),
         "sign_or_order"),
+    "what was saved and loaded": (
+        ("import io\nb = io.BytesIO()\nx = torch.rand(5) / 3\ntorch.save(x, b)\nb.seek(0)\ny = torch.load(b)\n"
+        "print((x * 3 - y * 3).abs().max(), y * 3)\n"), "rounding"),
     "running sum in halves": (
         "x = torch.rand(3000).half()\nprint(x.cumsum(0)[-1], x.float().sum())\n", "rounding"),
 }  # fmt: skip

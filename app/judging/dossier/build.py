@@ -18,6 +18,7 @@ from app.judging.dossier.shown_numbers import (
     HALF_OF_DOUBLE,
     HALF_OF_SINGLE,
     is_residual,
+    is_zero_of,
     numbers_in_question,
 )
 from app.judging.judgement import Defect
@@ -155,7 +156,9 @@ def _cause_by_shadow(cells: Sequence[DossierCell], numbers: Sequence[NumberInQue
     sensitive = [
         number
         for number in numbers
-        if _is_sensitive(number, epsilon) and not any(is_residual(number, other) for other in numbers)
+        if _is_sensitive(number, epsilon)
+        and not any(is_residual(number, other) for other in numbers)
+        and not any(is_zero_of(number, compared) for shadow in shadows for compared in shadow.compared)
     ]
     follow = bool(sensitive) or any(number.right in (Right.NONE, Right.SOME) for number in numbers)
     # Without a number in question, all that is shown is exact, once the decisions are as they are.

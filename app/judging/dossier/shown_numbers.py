@@ -81,6 +81,17 @@ def is_residual(number: NumberInQuestion, compared: NumberInQuestion) -> bool:
     return agree and len(values) == len(number.sides) and max(values, default=math.inf) <= most
 
 
+def is_zero_of(number: NumberInQuestion, compared: ComparedValues) -> bool:
+    """Whether a number may be the distance of two tensors that are equal, whose references hardly differ."""
+    if number.shape or compared.differing or any(side.value != 0 for side in number.sides):
+        return False
+    size = max((abs(side.value) for side in compared.sides if isinstance(side.value, float)), default=0.0)
+    return all(
+        isinstance(side.reference, float) and abs(side.reference) <= HALF_OF_SINGLE * size
+        for side in number.sides
+    )
+
+
 def _rank(number: NumberInQuestion) -> tuple[bool, bool, bool, float]:
     worst = max((math.inf if side.ulps is None else side.ulps) for side in number.sides)
     unexplained = any(side.explained is False for side in number.sides)

@@ -57,10 +57,17 @@ def others(step, indices, near):
     return int(differs.sum())
 
 
-def fails_by_rounding(step, outputs, results):
+def decided_by_rounding(step, outputs, results):
+    """How many indices beside largest or least elements, or failures of factorisations, rounding decides."""
+    if len(results) != len(outputs):
+        return 0
+    if step.kind.name in ("max", "min") and len(outputs) == 2:
+        return others(step, outputs[1], [results[1][copy] for copy in shadow.ROUNDED])
+    return int(step.kind.name.endswith("_ex") and fails_by_rounding(outputs, results))
+
+
+def fails_by_rounding(outputs, results):
     """Whether a factorisation fails for the script, and not in float64, or the other way round."""
-    if not step.kind.name.endswith("_ex") or len(results) != len(outputs):
-        return False
     for tensor, result in zip(outputs, results):
         if tensor.dtype is torch.int32 and not tensor.dim():
             # The last output: 0 if all is well.

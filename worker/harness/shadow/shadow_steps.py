@@ -329,12 +329,11 @@ class Follower:
 
     def _note_jump(self, step, results, outputs):
         """Note a step of the result that float64 takes elsewhere, or a failure that it does not have."""
-        if choices.fails_by_rounding(step, outputs, results):
-            self._add_decision(step, 1, single=True)
-        if step.kind.base not in kinds.JUMPS or not outputs:
+        self._add_decision(step, choices.decided_by_rounding(step, outputs, results), single=True)
+        if step.kind.base not in kinds.STEPS or not outputs:
             return
         exact = results[0][shadow.REFERENCE]
-        height = kinds.JUMPS[step.kind.name.rstrip("_")]
+        height = kinds.STEPS[step.kind.base]
         if step.kwargs.get("decimals"):
             height = 0.5 * 10.0 ** -step.kwargs["decimals"]
         if height is None:

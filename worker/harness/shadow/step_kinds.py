@@ -41,6 +41,8 @@ JUMPS = {
     **dict.fromkeys(("floor", "ceil", "round", "trunc", "sign", "sgn", "heaviside", "floor_divide"), 0.5),
     **dict.fromkeys(("remainder", "fmod"), None),
 }
+# A number at the edge of a bin is counted in one of two.
+STEPS = {**JUMPS, "histc": 0.5}
 # These round by the largest element of the result, and running sums by many roundings.
 BY_THE_LARGEST = ("linalg_", "fft_", "cholesky", "triangular_solve", "lu_", "svd", "inverse")
 # If rounding moves their result by its own size, their matrix is singular as far as rounding goes.
