@@ -59,3 +59,29 @@ def test_the_answer_says_that_the_gpu_did_not_run() -> None:
     text = summarise(judge_run(reading, [cell]), [cell])
     assert "whose own part did not run" in text
     assert "equal now" not in text
+
+
+APART = """# Wrong convolution on the CPU, right on the GPU
+
+```python
+import torch
+print(torch.ones(1, 1))  # tensor([[4.]]) WRONG!
+print(torch.ones(1, 1).cuda())  # tensor([[1.]], device='cuda:0') right
+```
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "verdict"),
+    [
+        ("tensor([[1.]])\n", Verdict.NOT_REPRODUCED),
+        ("tensor([[4.]])\n", Verdict.REPRODUCED),
+        ("tensor([[7.]])\n", Verdict.CANNOT_SHOW),
+        ("", Verdict.CANNOT_SHOW),
+    ],
+)
+def test_the_right_line_of_the_gpu_may_be_an_expected_one(line: str, verdict: Verdict) -> None:
+    reading = read(APART)
+    failure = ("AssertionError", "Torch not compiled with CUDA enabled")
+    results = several(5, line, raised=failure)
+    assert judge_job(reading.claim, reading.scripts[0], CPU, results).verdict is verdict

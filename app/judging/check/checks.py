@@ -87,7 +87,7 @@ def judge_check(
     if (exclusion := exclusion_of(check, target)) is not None:
         return _finding(check, CheckResult.UNREACHED, result, reason=exclusion)
     lack = lack_of(result, script, target)
-    if lack == NO_GPU and (of_cpu := judge_cpu_part(check, result)) is not None:
+    if lack == NO_GPU and (of_cpu := judge_cpu_part(check, result, expected=expected)) is not None:
         return _finding(check, of_cpu[0], result, oracle=of_cpu[1])
     check_result, oracle = _judge_with_oracles(check, result, expected, script, claim)
     reason = _outweighing_lack(check, result, lack, check_result)

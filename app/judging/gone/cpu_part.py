@@ -6,6 +6,7 @@ Its output until then is evidence about the CPU. The claimed lines say which of 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from app.intake.claim.claims import Check, CheckKind, Role
 from app.intake.words.vocabulary import shows_cuda_tensor
@@ -18,10 +19,13 @@ from worker.contract import Device, Outcome, Result
 _MOST_LINES = 40
 
 
-def judge_cpu_part(check: Check, result: Result) -> tuple[CheckResult, str | None] | None:
+def judge_cpu_part(
+    check: Check, result: Result, *, expected: Sequence[Check] = ()
+) -> tuple[CheckResult, str | None] | None:
     """The result by the lines of the CPU, and the oracle; None if they decide nothing.
 
-    The bug is gone if the line that changed has the values that the report shows for the GPU.
+    The bug is gone if the line that changed has the values that the report shows for the GPU, among the
+    claimed lines or as what is expected.
     """
     if (
         check.role is not Role.BUG
@@ -31,7 +35,8 @@ def judge_cpu_part(check: Check, result: Result) -> tuple[CheckResult, str | Non
         or len(check.lines) > _MOST_LINES
     ):
         return None
-    of_gpu = [tokens_of(line) for line in check.lines if shows_cuda_tensor([line])]
+    lines = [line for one in (check, *expected) if one.kind is CheckKind.OUTPUT for line in one.lines]
+    of_gpu = [tokens_of(line) for line in lines[:_MOST_LINES] if shows_cuda_tensor([line])]
     of_cpu = [tokens_of(line) for line in check.lines if not shows_cuda_tensor([line])]
     seen = [tokens for line in result.observation.stdout.splitlines() if (tokens := tokens_of(line))]
     # Each claimed line of the CPU is there, and nothing else: the GPU came right after them.
