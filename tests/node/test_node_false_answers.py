@@ -108,7 +108,8 @@ NOT_AMPLIFIED = {
         "print((q @ r - a).abs().max(), (q @ r - a).norm())\n"),
         "sign_or_order"),
     "what was saved and loaded": (
-        ("import io\nb = io.BytesIO()\nx = torch.rand(5) / 3\ntorch.save(x, b)\nb.seek(0)\ny = torch.load(b)\n"
+        ("import io\nb = io.BytesIO()\nx = torch.rand(5) / 3\ntorch.save(x, b)\nb.seek(0)\n"
+        "y = torch.load(b)\n"
         "print((x * 3 - y * 3).abs().max(), y * 3)\n"), "rounding"),
     "running sum in halves": (
         "x = torch.rand(3000).half()\nprint(x.cumsum(0)[-1], x.float().sum())\n", "rounding"),
