@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from app.judging.judgement import CheckResult, Verdict
+from app.runs.run_object.answer.brief import Step, brief_of
 from app.runs.run_object.answer.sentences import answer_of
 from app.runs.run_object.answer.silent_parts import GPU_UNTESTED, NEITHER, NOTHING_VARIES
 from app.runs.run_object.document import RunDocument
@@ -83,7 +84,11 @@ def test_two_sides_or_another_reading_may_name_the_gpu() -> None:
 def test_equal_output_does_not_show_that_results_vary() -> None:
     claim = {"checks": [OUTPUT], "further": [{"checks": [VARIES]}]}
     seen = Verdict.REPRODUCED
-    assert answer_of(run(cell(seen), claim=claim)).what == NOTHING_VARIES
+    same = run(cell(seen), claim=claim)
+    assert answer_of(same).what == NOTHING_VARIES
+    brief = brief_of(same)
+    assert brief.next.code is Step.ASK
+    assert brief.caveat == "The output is as reported; that does not say that it is a bug."
     changing = cell(seen, attempts=[attempt(1), attempt(2, "nan 2\n")])
     once = cell(seen, attempts=[attempt(1)])
     hidden = cell(seen, varying_values=["x"])

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from app.judging.judgement import Defect, Verdict
 from app.runs.run_object.answer.sentences import obstacle_of
+from app.runs.run_object.answer.silent_parts import varies_elsewhere
 from app.runs.run_object.document import RunDocument
 from app.states import OPEN_STATES, RunState
 from worker.contract import Reason, WhoCanAct
@@ -25,7 +26,7 @@ class Step(StrEnum):
     """The next step for whoever acts on a run."""
 
     WAIT = "wait"  # the run goes on
-    ASK = "ask"  # the report lacks something
+    ASK = "ask"  # the report lacks something, or one must ask what it means
     BISECT = "bisect"  # find the version that broke it
     TELL = "tell"  # it happens, and there is nothing to bisect
     EXPLAIN = "explain"  # find out whether it is a defect or rounding
@@ -66,6 +67,11 @@ _STEPS_BEHIND_AN_OBSTACLE: Mapping[WhoCanAct, tuple[Step, str]] = {
     WhoCanAct.SERVICE: (Step.RERUN, "Rerun the undecided cells: POST `{which: undecided}` to rerun."),
     WhoCanAct.NOBODY: (Step.NOTHING, "This claim can't be shown by a run; `what` says why."),
 }
+_NOTHING_VARIES = (
+    Step.ASK,
+    "Ask the reporter which results vary, and between what: nothing varied here.",
+)
+_OUTPUT_ALONE = "The output is as reported; that does not say that it is a bug."
 _NO_CONTRAST = "No target of this run lacks it, so it may have another cause than the report's."
 _CAVEATS: Mapping[Verdict, str] = {
     Verdict.NEEDS_INFO: "Nothing was run. This is no `not_reproduced`.",
@@ -144,7 +150,8 @@ def _caveat(run: RunDocument, verdict: Verdict) -> str:
     if verdict is not Verdict.REPRODUCED:
         return _CAVEATS.get(verdict, "")
     is_without_contrast = run.contrast is not None and run.contrast.kind == "none"
-    words = {Defect.YES: "", Defect.NO: "It happens, and it is no defect."}.get(run.defect, _CAVEATS[verdict])
+    undecided = _OUTPUT_ALONE if varies_elsewhere(run) else _CAVEATS[verdict]
+    words = {Defect.YES: "", Defect.NO: "It happens, and it is no defect."}.get(run.defect, undecided)
     return " ".join(filter(None, (words, _NO_CONTRAST if is_without_contrast else "")))
 
 
@@ -155,6 +162,8 @@ def _next_step(run: RunDocument, verdict: Verdict | None) -> tuple[Step, str]:
         return Step.NOTHING, "The report was withdrawn."
     if verdict is None:
         return Step.NOTHING, "The run was cancelled. Run the report again if you need an answer."
+    if verdict is Verdict.REPRODUCED and varies_elsewhere(run):
+        return _NOTHING_VARIES
     if verdict is Verdict.REPRODUCED and run.defect is Defect.UNDECIDED and run.comparisons:
         return Step.EXPLAIN, "Find out whether it is a defect or rounding: POST to explain of the report."
     obstacle = obstacle_of(run) if verdict is Verdict.CANNOT_SHOW else None
