@@ -242,3 +242,25 @@ def test_data_below_a_caption_is_output_and_no_file() -> None:
 
 def test_versions_between_stars() -> None:
     assert shown(f"{CODE}\n**1.20**: `[2, 1]`\n\n**1.21**: `[1, 2]`\n") == [(["[1, 2]"], ["[2, 1]"])]
+
+
+def test_commented_code_below_a_caption_is_no_output() -> None:
+    assert [
+        bugs for bugs, _ in shown(script_with("\n# Result\n# x = rank([4, 1])\n# print(x)")) if bugs
+    ] == []
+
+
+def test_the_newest_version_may_be_the_right_one() -> None:
+    rows = "- numpy 1.24: `[1, 2]`\n- numpy 1.25: `[2, 1]`\n"
+    assert [
+        bugs for bugs, _ in shown(f"It was fixed in 1.25, please backport.\n\n{CODE}\n{rows}") if bugs
+    ] == []
+    # Marks tell it anyway.
+    marked = rows.replace("2]`", "2]` (wrong)").replace("1]`", "1]` (ok)")
+    assert shown(f"It was fixed in 1.25.\n\n{CODE}\n{marked}") == [(["[1, 2]"], ["[2, 1]"])]
+
+
+def test_labels_in_the_message_of_an_error_are_left_there() -> None:
+    message = fenced("AssertionError: Items are not equal:\n ACTUAL: 3\n DESIRED: 4")
+    (bug, *_) = read(f"{CODE}\n{message}").claim.checks
+    assert bug.exception_type == "AssertionError"

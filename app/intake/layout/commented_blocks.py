@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from textwrap import dedent
 
 from app.intake.claim.comments import commented_outputs
 from app.intake.claim.stated_place import version_named
@@ -84,9 +85,17 @@ def _sections(lines: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
         if not (words and side):
             section += [line] if line.strip() else []
             continue
-        if caption and section and not any(map(is_prose, section)):
+        if caption and section and not _is_code(section) and not any(map(is_prose, section)):
             yield caption, section
         caption, section = side, []
+
+
+def _is_code(lines: Sequence[str]) -> bool:
+    """Whether lines are statements that somebody took out, and not an object as it is shown."""
+    text = dedent("\n".join(lines))
+    tree = tree_of(text)
+    is_shown = tree is not None and all(isinstance(each, ast.Expr) for each in tree.body)
+    return does_something(text) and (not is_shown or "print(" in text)
 
 
 def _side_of(words: str) -> str:

@@ -49,7 +49,7 @@ def _sides(part: Part, code: str) -> list[tuple[str, str]]:
         return []
     if _FAILED in part.text:
         return _of_doctest(part, lines)
-    if "Traceback (most recent call last)" in part.text:
+    if "Traceback (most recent call last)" in part.text or "Error" in part.text:
         return []
     return _of_columns(lines, code) or _of_labels(lines, code)
 

@@ -51,6 +51,12 @@ _OF_VERSIONS = re.compile(
 _RULE = re.compile(r"[ \t]*+\|?(?:[ \t]*+:?-++:?[ \t]*+\|?)++[ \t]*+")
 _COMMENT = re.compile(r"[ \t]*#")
 _THE_NEWEST = NamedVersion("", (9_999,))
+_MENDED = re.compile(
+    r"\b(?:fixed|mended|solved|resolved|corrected) (?:in|by|on|with|since|now)\b"
+    r"|\b(?:right|correct|fine|works?) (?:again |now )?since\b|\bbackport\w*\b",
+    re.IGNORECASE,
+)
+_MOST_PROSE = 20_000
 _MOST_LINE = 400
 _MOST_ROWS = 40
 _MOST_LINES = 2_000
@@ -73,11 +79,16 @@ def with_results_of_versions(parts: Sequence[Part]) -> list[Part]:
     """
     if not any(part.kind is PartKind.CODE for part in parts):
         return [*parts]
+    prose = "\n".join(part.text for part in parts if part.kind is PartKind.PROSE)
+    is_mended = _MENDED.search(prose[:_MOST_PROSE]) is not None
     blocks = [part.text for part in parts if part.kind is PartKind.OUTPUT]
     result: list[Part] = []
     for group in _groups(parts):
         pairs = [_rows_of(part) for part in group]
-        outputs = _outputs([row for rows, _ in pairs for row in rows], group[0])
+        rows = [row for rows, _ in pairs for row in rows]
+        # The newest one may be the right one, unless marks tell.
+        has_marks = any(row.is_right is not None for row in rows)
+        outputs = [] if is_mended and not has_marks else _outputs(rows, group[0])
         # A block beside them shows what happens.
         outputs = outputs if not blocks or any(outputs[0].text in each for each in blocks if outputs) else []
         if outputs and group[0].kind is PartKind.PROSE:
