@@ -16,6 +16,7 @@ from app.mcp.strangers_text import quote
 from app.mcp.views import BisectView, ExplainView, PointView, RunView
 from app.runs.run_object.bisection_document import BisectionDocument
 from app.runs.run_object.document import RunDocument
+from app.runs.run_object.dossier_of_run import CLAIM_NOT_SEEN
 from app.states import OPEN_STATES
 
 
@@ -59,6 +60,8 @@ async def explain(rest: Rest, arguments: ExplainArguments) -> Callable[[Size], E
     caveats = []
     if dossier.cause is None:
         caveats.append("No test showed a cause. This does not say that the numbers are right.")
+    if CLAIM_NOT_SEEN in dossier.defect_sentence:
+        caveats.append(CLAIM_NOT_SEEN)
     return lambda size: ExplainView(
         caveats=caveats,
         state="ready",

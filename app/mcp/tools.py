@@ -183,6 +183,8 @@ def _texts(result: Result) -> tuple[str, str]:
     """First our own words with every caveat, then the JSON of the result."""
     words = getattr(result, "summary", "")
     answer = result.answer if isinstance(result, RunView) else None
+    if isinstance(result, ExplainView) and result.dossier is not None:
+        words = f"Cause: {result.cause or 'not known'}. Defect: {result.defect}."
     lines = [
         *([words] if words else []),
         *([] if answer is None else [answer.what, answer.where, answer.how_sure, answer.whose]),

@@ -12,6 +12,7 @@ from app.runs.run_object.answer.brief import Step, brief_of
 from app.runs.run_object.answer.sentences import answer_of
 from app.runs.run_object.answer.silent_parts import GPU_UNTESTED, NEITHER, NOTHING_VARIES
 from app.runs.run_object.document import RunDocument
+from app.runs.run_object.dossier_of_run import CLAIM_NOT_SEEN, dossier_of_run
 
 OUTPUT = {"text": "nan", "kind": "output", "role": "bug", "where": {}, "over": "attempt", "lines": ["nan"]}
 EXPECTED = OUTPUT | {"text": "0.0", "role": "expected", "lines": ["0.0"]}
@@ -122,3 +123,9 @@ def test_an_open_run_names_the_place_and_the_counts_so_far() -> None:
     answer = answer_of(begun)
     assert answer.where.startswith("Seen on a CPU")
     assert answer.how_sure == "3 of 3 attempts (rate at least 27 %)."
+
+
+@pytest.mark.parametrize("verdict", [Verdict.REPRODUCED, Verdict.NOT_REPRODUCED, Verdict.DIFFERENT])
+def test_a_dossier_says_if_the_run_did_not_show_the_claim(verdict: Verdict) -> None:
+    dossier = dossier_of_run(run(cell(verdict), claim={"checks": [OUTPUT]}))
+    assert (CLAIM_NOT_SEEN in dossier.defect_sentence) == (verdict is not Verdict.REPRODUCED)

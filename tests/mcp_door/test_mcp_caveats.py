@@ -7,17 +7,20 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
+import anyio
 import pytest
 
 from app.intake.typed.claim_form import ClaimForm
 from app.judging.judgement import Defect, Scope, Verdict
 from app.mcp.arguments import CLAIM_RESOURCE, SubmitArguments
 from app.mcp.caveats import caveats_of
+from app.mcp.rest import Rest
 from app.mcp.run_view import Size, run_view, word
 from app.mcp.schemas import RESULT_RESOURCES, input_schema, output_schema, resources
 from app.mcp.strangers_text import quote, quote_end
-from app.mcp.tools import TOOLS
+from app.mcp.tools import TOOLS, Answer, call
 from app.runs.run_object.document import ContrastPart, JobPart, ReportPart, RunDocument, TargetPart
+from app.runs.run_object.dossier_of_run import CLAIM_NOT_SEEN
 from app.targets.planning.presets import PRESETS
 
 NOW = datetime(2026, 11, 29, tzinfo=UTC)
@@ -126,3 +129,16 @@ def test_a_whole_schema_is_a_resource() -> None:
     for tool in TOOLS:
         whole = json.loads(entries[f"{RESULT_RESOURCES}{tool.name}"][1])
         assert set(whole["properties"]) == set(output_schema(tool.result)["properties"])
+
+
+def test_the_first_text_of_a_dossier_names_the_cause_and_whether_the_claim_was_seen() -> None:
+    class Stub(Rest):
+        async def get(self, _path: str, **_: Any) -> Any:
+            return {"summary": "s", "cause": "rounding", "defect": "no", "defect_sentence": CLAIM_NOT_SEEN}
+
+    async def main() -> Answer:
+        stub = Stub(None, base="http://x")  # type: ignore[arg-type]  # nothing is sent
+        return await call("explain", {"report": "0" * 26}, stub, most_bytes=24_576)
+
+    text = anyio.run(main).texts[0]
+    assert text.startswith(f"Cause: rounding. Defect: no.\nCaveat: {CLAIM_NOT_SEEN}\n")

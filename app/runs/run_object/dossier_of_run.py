@@ -13,6 +13,8 @@ from app.runs.run_object.document import JobPart, RunDocument
 from app.targets.planning.cause_tests import compiles
 from worker.contract import AttemptKind, Outcome
 
+CLAIM_NOT_SEEN = "This is about what was seen here; what the report claims was not seen."
+_WITHOUT_THE_CLAIM = frozenset({Verdict.NOT_REPRODUCED, Verdict.DIFFERENT})
 _SCRIPTED = ("torch.jit", "torch.export")
 
 
@@ -26,7 +28,7 @@ def dossier_of_run(run: RunDocument) -> Dossier:
     script = next((job.script for job in run.jobs if job.trace is not None), None)
     jobs = [job for job in run.jobs if script in (None, job.script)]
     text = next((part.script for part in run.report.scripts if part.digest == script), "")
-    return build_dossier(
+    dossier = build_dossier(
         [_cell(job) for job in jobs],
         cause=run.cause,
         defect=_defect(run),
@@ -38,6 +40,9 @@ def dossier_of_run(run: RunDocument) -> Dossier:
         run=run.id,
         title=run.report.title,
     )
+    if run.verdict not in _WITHOUT_THE_CLAIM:
+        return dossier
+    return dossier.model_copy(update={"defect_sentence": f"{dossier.defect_sentence} {CLAIM_NOT_SEEN}"})
 
 
 def _defect(run: RunDocument) -> Defect:
