@@ -51,7 +51,7 @@ def _caveats(run: RunDocument) -> Iterator[str]:
         yield from _of_sighting(run)
     if run.without_result:
         yield f"{run.without_result} of {len(run.jobs)} cells have no result. They count neither way."
-    if run.outdated is not None:
+    if run.outdated is not None and run.outdated.verdict is not verdict:
         yield f"By the present rules the verdict would be {run.outdated.verdict or 'open'}."
     if run.contributed is not None:
         yield "The run was contributed from elsewhere. It decides nothing about its report."

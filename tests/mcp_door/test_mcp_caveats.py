@@ -19,7 +19,14 @@ from app.mcp.run_view import Size, run_view, word
 from app.mcp.schemas import RESULT_RESOURCES, input_schema, output_schema, resources
 from app.mcp.strangers_text import quote, quote_end
 from app.mcp.tools import TOOLS, Answer, call
-from app.runs.run_object.document import ContrastPart, JobPart, ReportPart, RunDocument, TargetPart
+from app.runs.run_object.document import (
+    ContrastPart,
+    JobPart,
+    OutdatedPart,
+    ReportPart,
+    RunDocument,
+    TargetPart,
+)
 from app.runs.run_object.dossier_of_run import CLAIM_NOT_SEEN
 from app.targets.planning.presets import PRESETS
 
@@ -142,3 +149,10 @@ def test_the_first_text_of_a_dossier_names_the_cause_and_whether_the_claim_was_s
 
     text = anyio.run(main).texts[0]
     assert text.startswith(f"Cause: rounding. Defect: no.\nCaveat: {CLAIM_NOT_SEEN}\n")
+
+
+@pytest.mark.parametrize("now", [Verdict.DIFFERENT, Verdict.NOT_REPRODUCED])
+def test_older_rules_matter_only_if_the_verdict_would_change(now: Verdict) -> None:
+    outdated = OutdatedPart(rules=1, present_rules=2, verdict=now)
+    said = " ".join(caveats_of(document(verdict=Verdict.DIFFERENT, outdated=outdated)))
+    assert ("By the present rules" in said) == (now is Verdict.NOT_REPRODUCED)
