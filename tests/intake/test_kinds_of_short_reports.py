@@ -6,6 +6,7 @@ import pytest
 from default_limits import read
 
 from app.intake.claim.claims import CheckKind, Role
+from app.intake.reading import ScriptRole
 
 ASSIGNED = """# cumprod is wrong
 
@@ -106,3 +107,45 @@ def test_a_quoted_error_is_tied_to_the_script_that_was_run(title: str, words: st
         "tuple index out of range",
         False,
     )
+
+
+def test_words_between_two_pieces_of_code_are_no_output() -> None:
+    text = (
+        "# markup\n\nTurning it off by `Console.print` does not work as told when printing `Table`\n\n"
+        "```\nfrom rich.console import Console\nConsole().print(1)\n```\n"
+    )
+    assert not read(text, form="report").claim.checks
+
+
+def test_var_of_sympy_defines_names_and_names_of_one_package_are_imported() -> None:
+    code = "var('x')\nintegrate(exp(I*x)*log(x), x)"
+    text = f"# Invalid NaN comparison\n\n```\n{code}\n```\nthrows TypeError: bad.\n"
+    reading = read(text, form="report")
+    assert not reading.ask
+    assert reading.scripts[0].script.startswith("from sympy import I, exp, integrate, log, var; var('x')")
+
+
+def test_names_of_several_packages_are_not_imported() -> None:
+    text = "# wrong\n\n```\nx = zeros(3)\nprint(exp(x) + log(x) + sin(x))\n```\nIt prints 3.\n"
+    script = read(text, form="report").scripts[0].script
+    assert "zeros," not in script
+    assert "numpy" not in script
+
+
+def test_a_session_with_the_expected_behaviour_is_the_control() -> None:
+    session = ">>> import torch\n>>> torch.rand(10)[10]\n"
+    text = (
+        f"# Bad index crashes\n\nFrom conda (this is unexpected):\n```\n{session}Segmentation fault\n"
+        f"```\n\nFrom pip (this is the expected behavior):\n```\n{session}IndexError: bad\n>>> exit()\n```\n"
+    )
+    assert [script.role for script in read(text, form="report").scripts] == [
+        ScriptRole.MAIN,
+        ScriptRole.CONTROL,
+    ]
+
+
+def test_a_method_needs_the_package_that_it_imports_when_it_is_called() -> None:
+    code = "import xarray as xr\nx = xr.DataArray([1.0, 2.0], dims='x')\nprint(x.interp(x=[0.5]))"
+    text = f"# interp\n\n```\n{code}\n```\n"
+    needs = {need.name for need in read(text, form="report").scripts[0].needs}
+    assert {"xarray", "scipy"} <= needs

@@ -138,6 +138,8 @@ def expected_check(sentence: str, *, behind: bool = False) -> Check | None:
 def literal_check(text: str, sentence: str, role: Role) -> Check | None:
     """A quoted text or a number as a check."""
     bare = strip_quotes(text)
+    if text.startswith("`") and _is_between_codes(text, sentence):
+        return None
     where = stated_device(sentence)
     if is_number(bare):
         places = [name for name, word in (("last", _LAST), ("first", _FIRST)) if word.search(sentence)]
@@ -148,6 +150,12 @@ def literal_check(text: str, sentence: str, role: Role) -> Check | None:
     if not bare:
         return None
     return Check(text=sentence, kind=CheckKind.OUTPUT, role=role, lines=tuple(bare.splitlines()), where=where)
+
+
+def _is_between_codes(text: str, sentence: str) -> bool:
+    """Whether a text in backticks begins where a piece of code ends: ``f.print` does not print `Table``."""
+    at = sentence.find(text)
+    return at >= 0 and sentence.count("`", 0, at) % 2 == 1
 
 
 def _exception_with_message(sentence: str) -> list[Check]:

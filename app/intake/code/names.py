@@ -60,6 +60,9 @@ def _bound_names(tree: ast.AST) -> set[str]:
             bound.add(node.name)
         elif isinstance(node, ast.arg):
             bound.add(node.arg)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "var":
+            # `var("x y")` of sympy and Sage defines these names.
+            bound |= {name for each in node.args[:1] for name in _names_of_symbols(each)}
         elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
             bound.add(node.name)
         elif isinstance(node, ast.MatchMapping) and node.rest:
@@ -67,6 +70,11 @@ def _bound_names(tree: ast.AST) -> set[str]:
         elif isinstance(node, ast.Global | ast.Nonlocal):
             bound |= set(node.names)
     return bound
+
+
+def _names_of_symbols(argument: ast.expr) -> set[str]:
+    text = argument.value if isinstance(argument, ast.Constant) else None
+    return set(_WORD.findall(text)) if isinstance(text, str) else set()
 
 
 def mentioned_names(tree: ast.AST) -> set[str]:

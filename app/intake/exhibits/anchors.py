@@ -146,7 +146,11 @@ def with_ties(claim: Claim, script: str, texts: Sequence[str]) -> Claim:
         tree = parse(script)
     except InputError:
         return claim
-    names = mentioned_names(tree) - _COMMON
+    # `rich.errors.MarkupError` is an error of the package from which the script imports.
+    roots = {
+        (node.module or "").partition(".")[0] for node in nodes_of(tree) if isinstance(node, ast.ImportFrom)
+    }
+    names = (mentioned_names(tree) | roots - {""}) - _COMMON
     names.update(word for node in nodes_of(tree) for word in _OF_SYNTAX.get(type(node), ()))
     paragraphs = [each[:_MOST_PARAGRAPH] for text in texts for each in _BLANK.split(text)]
     return _mark_loose(claim, names, paragraphs)

@@ -29,6 +29,34 @@ _NETWORK_CALLS = {
 _DOWNLOAD_COMMANDS = {"wget", "curl", "git", "pip", "pip3", "aria2c", "kaggle", "huggingface-cli"}
 _LAUNCHER_VARIABLES = {"RANK", "LOCAL_RANK", "WORLD_SIZE"}
 _MOST_NAME = 200
+# What methods of a package need beside it, and import only when they are called.
+_NEEDED_BY_METHODS = {
+    "xarray": {"interp": "scipy", "interp_like": "scipy", "ffill": "bottleneck", "bfill": "bottleneck"},
+    "pandas": {
+        "plot": "matplotlib",
+        "hist": "matplotlib",
+        "boxplot": "matplotlib",
+        "to_markdown": "tabulate",
+        "style": "jinja2",
+        "to_parquet": "pyarrow",
+        "read_parquet": "pyarrow",
+        "to_feather": "pyarrow",
+        "to_xarray": "xarray",
+        "read_html": "lxml",
+        "to_xml": "lxml",
+        "read_xml": "lxml",
+    },
+    "networkx": {
+        "draw": "matplotlib",
+        "pagerank": "scipy",
+        "to_scipy_sparse_array": "scipy",
+        "spectral_layout": "scipy",
+        "adjacency_matrix": "scipy",
+        "laplacian_matrix": "scipy",
+        "to_numpy_array": "numpy",
+        "to_pandas_edgelist": "pandas",
+    },
+}
 _INPUT_CALLS = {("fileinput", "input"), ("getpass", "getpass"), ("getpass",)}
 # These attributes of `sys.stdin` read no input.
 _HARMLESS_INPUT_ATTRIBUTES = {"isatty", "fileno", "encoding", "reconfigure", "close", "closed", "name"}
@@ -86,6 +114,11 @@ def _packages(tree: ast.Module) -> list[Need]:
     roots: dict[str, int] = {}
     for name, line in _imports(tree):
         roots.setdefault(name.partition(".")[0], line)
+    methods = {node.attr: node.lineno for node in nodes_of(tree) if isinstance(node, ast.Attribute)}
+    for root in tuple(roots):
+        for method, package in _NEEDED_BY_METHODS.get(root, {}).items():
+            if method in methods:
+                roots.setdefault(package, methods[method])
     return [
         Need(kind=NeedKind.PACKAGE, name=DISTRIBUTIONS.get(root, root)[:_MOST_NAME], line=line)
         for root, line in roots.items()

@@ -19,7 +19,7 @@ from app.intake.code.syntax import nodes_of, parses
 from app.intake.reading import Repair
 from app.intake.snippets.shell_names import shell_imports
 from app.intake.words.distributions import DISTRIBUTIONS, KNOWN_MODULES
-from app.intake.words.public_names import import_of, import_of_module
+from app.intake.words.public_names import import_of, import_of_all, import_of_module
 
 _MOST_NAMES = 40
 _ALIKE = 0.85
@@ -289,6 +289,8 @@ def _imports_of_public_names(
     names = [name for name in names if name not in module_imports]
     as_code = called | decorators | modules | _names_in_annotations(tree)
     used = [name for name in names if name[:1].isupper() or name in as_code]
+    if not packages[0] and called & set(names) and (together := import_of_all(names)):
+        return [*module_imports.values(), together]
     public = (next(filter(None, (import_of(name, each) for each in packages)), None) for name in used)
     return [*module_imports.values(), *islice(filter(None, public), _MOST_NAMES)]
 

@@ -35,6 +35,9 @@ _WELL_KNOWN = frozenset(
         *("beautifulsoup4", "lxml"),
     )
 )
+_LEAST_TOGETHER = 3
+# The file has classes and functions.
+_CONSTANTS_OF_SYMPY = frozenset({"I", "E", "oo", "zoo", "pi"})
 _TWO_WORDS = re.compile(r"[A-Z]+[a-z0-9]+[A-Z]\w*$|[a-z0-9]+_\w+$")
 
 
@@ -52,6 +55,22 @@ def import_of(name: str, packages: Collection[str]) -> str | None:
         modules = [module for module in places if _package_of(module) in _WELL_KNOWN]
     roots = {_package_of(module) for module in modules}
     return f"from {modules[0]} import {name}" if len(roots) == 1 else None
+
+
+def import_of_all(names: Collection[str]) -> str | None:
+    """The import of several names that only one well-known package has together, from its root.
+
+    `integrate`, `exp` and `I` are names of sympy, though `exp` is one of many others.
+    """
+    if len(names) < _LEAST_TOGETHER:
+        return None
+    roots = [
+        {module for module in _modules_by_name().get(name, ()) if module in _WELL_KNOWN}
+        | ({"sympy"} if name in _CONSTANTS_OF_SYMPY else set())
+        for name in names
+    ]
+    together = set.intersection(*roots)
+    return f"from {together.pop()} import {', '.join(sorted(names))}" if len(together) == 1 else None
 
 
 def import_of_module(name: str, attributes: Collection[str], packages: Collection[str]) -> str | None:
