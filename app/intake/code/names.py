@@ -74,7 +74,11 @@ def _bound_names(tree: ast.AST) -> set[str]:
 
 def _names_of_symbols(argument: ast.expr) -> set[str]:
     text = argument.value if isinstance(argument, ast.Constant) else None
-    return set(_WORD.findall(text)) if isinstance(text, str) else set()
+    return (
+        {name for name in re.split(r"[\s,]+", text) if name.isidentifier()}
+        if isinstance(text, str)
+        else set()
+    )
 
 
 def mentioned_names(tree: ast.AST) -> set[str]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from app.intake.layout.labelled_blocks import EXPECTED, SEEN, side_of_label
 from app.intake.text.markdown import Block
 
-_HEAD = re.compile(r"(?P<sign>---|\+\+\+)[ \t]+(?P<words>[^\n]{1,100}?)[ \t]*$")
+_HEAD = re.compile(r"(?P<sign>---|\+\+\+)[ \t]++(?P<words>\S[^\n]{0,100})$")
 # `(- expected, + actual)`, `- is what I get, + is expected`.
 _LEGEND = re.compile(
     r"(?P<first>[-+])`?[ \t:=]{0,3}(?:is |means )?(?:the |what (?:i |we |is )?)?(?P<one>[a-z]{2,20})\b"
@@ -34,7 +34,7 @@ def with_sides_of_diffs(blocks: Sequence[Block]) -> list[Block]:
 
 def _sides(block: Block, around: Sequence[str]) -> dict[str, str]:
     lines = [line for line in block.text.split("\n") if line.strip()][:_MOST_LINES]
-    heads = {match["sign"][0]: match["words"] for line in lines[:2] if (match := _HEAD.match(line))}
+    heads = {match["sign"][0]: match["words"].rstrip() for line in lines[:2] if (match := _HEAD.match(line))}
     body = [line for line in lines[len(heads) :] if not line.startswith("@@")]
     if not heads and all(line[:1] in {*_SIGNS, " "} for line in body):
         heads = next(filter(None, map(_legend, around)), {})

@@ -11,7 +11,7 @@ from app.intake.snippets.parts import Part, PartKind
 
 EXPECTED = "Expected:"
 SEEN = "Output:"
-_LABELLED = re.compile(r"[ \t]*(?P<label>[^\W\d][^\n:=]{0,40}?)[ \t]*:(?:[ \t]+(?P<value>\S.*))?[ \t]*$")
+_LABELLED = re.compile(r"[ \t]*(?P<label>[^\W\d][^\n:=]{0,40}?)[ \t]*+:(?:[ \t]++(?P<value>\S.*)?)?$")
 _GOT = re.compile(r"got|(?:but )?was|is|found", re.IGNORECASE)
 _CARET = re.compile(r"[ \t]*(?:\^[\^~ \t]*|[|│][|│ \t]*|[└╰][─-]*)")
 _DRAWN = re.compile(r"[ \t]*(?:[|│]?_{1,8}|\^{1,80}|[└╰][─-]{1,8}|[|│])[> ]{1,4}[A-Za-z][^\n]{0,200}")
@@ -69,7 +69,7 @@ def _of_labels(lines: Sequence[str], code: str) -> list[tuple[str, str]]:
             if match["label"].strip().lower() in code or len(sides) >= _MOST_LABELS:
                 # The script itself prints such words.
                 return []
-            sides.append((side, [match["value"]] if match["value"] else []))
+            sides.append((side, [match["value"].rstrip()] if match["value"] else []))
         elif sides:
             sides[-1][1].append(line)
         elif line.strip():

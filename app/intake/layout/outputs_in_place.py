@@ -15,14 +15,15 @@ from app.intake.snippets.parts import Part, PartKind
 from app.intake.snippets.roles import says_it_works
 from app.intake.words.vocabulary import is_printed_line, strip_quotes
 
-_RUNS = re.compile(r"\bpython[\d.]*\b[^\n]*\.py\b|\.py[ \t]*$", re.MULTILINE)
+_RUNS = re.compile(r"\bpython[\d.]{0,8}\b[^\n]{0,200}?\.py\b|\.py[ \t]{0,20}$", re.MULTILINE)
 _CODE_LABEL = re.compile(
-    r"\W*(?:script|code|case|example|version|variant|snippet|test|program)?\s*#?(?P<label>[A-Za-z]|\d)\b\W*",
+    r"\W{0,8}(?:script|code|case|example|version|variant|snippet|test|program)?\s{0,3}#?"
+    r"(?P<label>[A-Za-z]|\d)\b\W{0,8}",
     re.IGNORECASE,
 )
 _OUTPUT_LABEL = re.compile(
-    r"\W*(?:(?:the )?(?:outputs?|results?) (?:of|for|from)) (?:the )?(?:script|code|case|example|version"
-    r"|variant|snippet|test|program)?\s*#?(?P<label>[A-Za-z]|\d)\b\W*",
+    r"\W{0,8}(?:(?:the )?(?:outputs?|results?) (?:of|for|from)) (?:the )?(?:script|code|case|example|version"
+    r"|variant|snippet|test|program)?\s{0,3}#?(?P<label>[A-Za-z]|\d)\b\W{0,8}",
     re.IGNORECASE,
 )
 _OF_ISSUE = re.compile(

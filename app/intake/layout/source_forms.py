@@ -17,12 +17,14 @@ from app.intake.text.markdown import Block
 from app.intake.words.vocabulary import is_printed_line
 
 _DIRECTIVE = re.compile(
-    r"(?P<margin> {0,12})\.\. (?:code-block|code|sourcecode)::[ \t]*(?P<language>[\w-]{0,20})[ \t]*$"
+    r"(?P<margin> {0,12})\.\. (?:code-block|code|sourcecode)::[ \t]*+(?P<language>[\w-]{0,20})[ \t]*+$"
 )
 _NO_LANGUAGE = frozenset(("none", "text", "console", "shell"))
 _OPTION = re.compile(r"\s*:[\w-]{1,20}:")
 _FENCE = "~" * 20
-_TABLE = re.compile(r"<table\b[^>\n]{0,200}>(?P<rows>.{1,20000}?)</table>", re.IGNORECASE | re.DOTALL)
+_TABLE = re.compile(
+    r"<table\b[^>\n]{0,200}>(?P<rows>(?:(?!<table\b).){1,20000}?)</table>", re.IGNORECASE | re.DOTALL
+)
 _ROW = re.compile(r"<tr\b[^>]{0,200}>", re.IGNORECASE)
 _CELL = re.compile(r"<t[hd]\b[^>]{0,200}>", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]{1,200}>")

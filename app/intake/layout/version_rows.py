@@ -39,7 +39,7 @@ _MARK_BEHIND = re.compile(
     re.IGNORECASE,
 )
 _MARK_BEFORE = re.compile(rf"(?:(?P<good>{_GOOD})|(?P<bad>{_BAD}))[\s:,—–-]{{1,3}}", re.IGNORECASE)
-_MARK = re.compile(rf"[*_(\s]*(?:(?P<good>{_GOOD})|(?P<bad>{_BAD}))[*_)\s!.]*", re.IGNORECASE)
+_MARK = re.compile(rf"[*_(\s]*(?:(?P<good>{_GOOD})|(?P<bad>{_BAD}))[*_)\s!.]{{0,8}}", re.IGNORECASE)
 _SAYS = re.compile(
     r"(?:it )?(?:prints?|printed|gives?|gave|returns?|returned|shows?|result:?) ", re.IGNORECASE
 )

@@ -48,7 +48,7 @@ _OF_PYTHON = re.compile(
     r"(?P<version>\d\.\d{1,2})(?:\.\d{1,2})?(?:-\w{1,20})?"
 )
 # `tox -e py313`, `nox -s tests-3.13`, and the name of an environment before the prompt.
-_OF_TOX = re.compile(r"\b[tn]ox\b[^\n]*?(?:py|-)(?P<major>3)\.?(?P<minor>\d{1,2})\b")
+_OF_TOX = re.compile(r"\b[tn]ox\b[^\n]{0,200}?(?:py|-)(?P<major>3)\.?(?P<minor>\d{1,2})\b")
 _OF_PROMPT = re.compile(r"\s*\((?P<name>[\w.-]{1,40})\) ?\S{0,80}[$%#>] ?")
 # `X=1 python t.py`, `python -O t.py`.
 _SETTING = re.compile(
