@@ -149,3 +149,23 @@ def test_a_method_needs_the_package_that_it_imports_when_it_is_called() -> None:
     text = f"# interp\n\n```\n{code}\n```\n"
     needs = {need.name for need in read(text, form="report").scripts[0].needs}
     assert {"xarray", "scipy"} <= needs
+
+
+@pytest.mark.parametrize(
+    "words", ["ends in TypeError: bad.", "It dies with TypeError: bad", "raises TypeError: bad"]
+)
+def test_a_sentence_that_ends_in_an_error_is_no_output(words: str) -> None:
+    code = "import numpy as np\nnp.sum([1], axis=2)"
+    claim = read(f"# sum fails\n\n```\n{code}\n```\n{words}\n", form="report").claim
+    assert [(check.kind, check.exception_type) for check in claim.having(Role.BUG)] == [
+        (CheckKind.EXCEPTION, "TypeError")
+    ]
+
+
+def test_a_call_with_a_keyword_is_no_expected_output() -> None:
+    text = (
+        "# markup\n\n```\nfrom rich.console import Console\nConsole().print('[/]', markup=False)\n```\n\n"
+        "### Actual\n\nIt raises `rich.errors.MarkupError: closing tag`\n\n"
+        "### Expected\n\nAccording to the docs, `print(markup=False)` is meant for that.\n"
+    )
+    assert not read(text, form="report").claim.having(Role.EXPECTED)

@@ -27,7 +27,8 @@ _COMMENT = re.compile(r"#[^\n]*")
 # The representations of values look like calls, too, and so do formulas: `exp(-1)`.
 _CALL = re.compile(
     r"(?!(?:array|tensor|set|frozenset|range|dict|list|tuple|slice|nan|inf|mpf|mpc|datetime|date|time|deque"
-    r"|masked_array|np|numpy|torch|pd|mpq|device|dtype|bytearray)\b)[a-z]\w{1,40}\((?:[\[{\"'][^()\n]{0,80})?\)"
+    r"|masked_array|np|numpy|torch|pd|mpq|device|dtype|bytearray)\b)"
+    r"[a-z]\w{1,40}\((?:(?:[\[{\"']|\w{1,30}=)[^()\n]{0,80})?\)"
 )
 _CONSTANTS = {"True", "False", "None", "nan", "inf"}
 

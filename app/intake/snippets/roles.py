@@ -69,7 +69,8 @@ _CAPTION_WORKS = re.compile(
 _ASIDE_WORKS = re.compile(
     r"\W*(?:this |it |that )?(?:is |was )?(?:ok(?:ay)?|good|fine|works?)[\s*_:]{0,6}"
     r"|[^.\n()]{1,60}\((?:this |it )?(?:is |was )?(?:all )?(?:fine|ok(?:ay)?|good|correct|works"
-    r"|(?:the )?(?:expected|correct|right) (?:behaviou?r|result|output|one))\)"
+    r"|(?:the )?(?:expected|correct|right) (?:behaviou?r|result|output|one)"
+    r"|(?:how|as) it (?:should|ought to|must|has to)(?: be)?)\)"
     r"[\s*_:]{0,6}"
     r"|[^.\n()]{1,60}\ball (?:is |goes )?(?:well|good|fine)[\s*_:]{0,6}"
     r"|[^.\n]{1,60}[✅✔✓]\ufe0f?[\s*_:]{0,6}",

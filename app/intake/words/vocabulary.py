@@ -179,6 +179,12 @@ _REPR = re.compile(r"<[A-Za-z_][\w.]{0,80}(?:[ (:][^<>\n]{0,400})?>")
 _ITEM = re.compile(r"\d{1,2}[.)] {1,3}[A-Z][a-z]")
 _DTYPE_LINE = re.compile(rf"{DTYPE}|(?:torch|np|numpy)\.bool_?")
 _TYPE_INSIDE = re.compile(rf"(?<![\w.]){TYPE}(?!\w)")
+# `ends in TypeError: bad` is a sentence.
+_ENDS_IN_ERROR = re.compile(
+    r"(?:(?:it|this|that|which|and) )?(?:ends? (?:in|with|up (?:in|with))|stops? with|dies with|fails? with"
+    r"|crash(?:es)? with|raises?|throws?|gives?|yields?|results? in|leads? to|produces?|aborts? with) ",
+    FLAGS,
+)
 _MOST_LINE = 2_000
 _TIMING = re.compile(r"(?<![\w.])\d[\d.]*(?:e-?\d+)?\s?(?:ns|us|µs|ms|s|secs?|seconds?|it/s)(?![\w/])", FLAGS)
 # Matches `1.24.3`, `'2.1.0+cu121'`, `PyTorch version: 2.1.0`, `numpy==1.26.4`, `3.11.4 (main, Jul 5 2023, …)
@@ -226,6 +232,7 @@ def _shows_error(line: str) -> bool:
     return (
         any(end in line for end in _TYPE_ENDS)
         and _TYPE_INSIDE.search(line) is not None
+        and not _ENDS_IN_ERROR.match(line)
         and not _has_prose(line.partition("Error")[0])
     )
 
