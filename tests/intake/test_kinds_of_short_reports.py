@@ -152,7 +152,8 @@ def test_a_method_needs_the_package_that_it_imports_when_it_is_called() -> None:
 
 
 @pytest.mark.parametrize(
-    "words", ["ends in TypeError: bad.", "It dies with TypeError: bad", "raises TypeError: bad"]
+    "words",
+    ["ends in TypeError: Bad NaN comparison.", "It dies with TypeError: bad", "raises TypeError: bad"],
 )
 def test_a_sentence_that_ends_in_an_error_is_no_output(words: str) -> None:
     code = "import numpy as np\nnp.sum([1], axis=2)"

@@ -219,9 +219,10 @@ def is_printed_line(line: str) -> bool:
 
 
 def _looks_printed(line: str) -> bool:
-    if EXCEPTION_LINE.fullmatch(line) or is_side_error(line) or _shows_error(line):
+    tells = _ENDS_IN_ERROR.match(line) is not None and _TYPE_INSIDE.search(line) is not None
+    if not tells and (EXCEPTION_LINE.fullmatch(line) or is_side_error(line) or _shows_error(line)):
         return True
-    if _ITEM.match(line):
+    if tells or _ITEM.match(line):
         return False
     if any(pattern.fullmatch(line) for pattern in (_MEMBER, _TEXT, _DTYPE_LINE, _REPR)):
         return True
@@ -232,7 +233,6 @@ def _shows_error(line: str) -> bool:
     return (
         any(end in line for end in _TYPE_ENDS)
         and _TYPE_INSIDE.search(line) is not None
-        and not _ENDS_IN_ERROR.match(line)
         and not _has_prose(line.partition("Error")[0])
     )
 
