@@ -29,7 +29,7 @@ _NETWORK_CALLS = {
 _DOWNLOAD_COMMANDS = {"wget", "curl", "git", "pip", "pip3", "aria2c", "kaggle", "huggingface-cli"}
 _LAUNCHER_VARIABLES = {"RANK", "LOCAL_RANK", "WORLD_SIZE"}
 _MOST_NAME = 200
-# What methods of a package need beside it, and import only when they are called.
+# The packages that methods of a package import only when they are called.
 _NEEDED_BY_METHODS = {
     "xarray": {"interp": "scipy", "interp_like": "scipy", "ffill": "bottleneck", "bfill": "bottleneck"},
     "pandas": {
