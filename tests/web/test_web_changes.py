@@ -80,7 +80,7 @@ def test_what_a_maintainer_settles_leaves_the_first_group_at_once(web: Web) -> N
     home = words(web.client.get("/").text)
     assert "Nothing unexplained with numpy-2.1.0" in home
     assert "a bug, as a maintainer confirmed" in home
-    assert "● Still broken 1" in home
+    assert "● Still happens 1" in home
     assert web.client.post(f"/api/v1/reports/{report_id}/unconfirm", json=reason).status_code == 200
     assert unexplained in words(web.client.get("/").text)
     assert web.client.post(f"/api/v1/reports/{report_id}/close", json=reason).status_code == 200

@@ -31,7 +31,7 @@ def get_home(session: SessionDep, settings: SettingsDep, _may: CanRead) -> Respo
 
     def other_groups() -> list[Group]:
         newest = regressions()
-        # Those in the folded group are listed once more: a confirmed bug is still broken.
+        # Those in the folded group are listed once more: a confirmed bug still happens.
         parts = [part for part in newest.parts if part.group is not TriageGroup.SETTLED] if newest else []
         above = {line.change.report for part in parts for line in part.lines}
         return groups(session, each=MOST_OF_A_GROUP, without=above)

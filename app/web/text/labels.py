@@ -137,7 +137,7 @@ STATES: dict[str, str] = {
 }
 ATTENTION: dict[Attention, Look] = {
     Attention.STILL_BROKEN: Look(
-        "Still broken", "It happens in the newest version that was tried.", "●", "seen"
+        "Still happens", "It happens in the newest version that was tried.", "●", "seen"
     ),
     Attention.FIXED: Look(
         "No longer seen", "It happened in an older version, and was not seen in the newest one.", "✓", "gone"
