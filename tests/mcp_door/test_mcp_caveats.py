@@ -7,8 +7,8 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
-import anyio
 import pytest
+from event_loop import run_in_thread
 
 from app.intake.typed.claim_form import ClaimForm
 from app.judging.judgement import Defect, Scope, Verdict
@@ -147,7 +147,7 @@ def test_the_first_text_of_a_dossier_names_the_cause_and_whether_the_claim_was_s
         stub = Stub(None, base="http://x")  # type: ignore[arg-type]  # nothing is sent
         return await call("explain", {"report": "0" * 26}, stub, most_bytes=24_576)
 
-    text = anyio.run(main).texts[0]
+    text = run_in_thread(main).texts[0]
     assert text.startswith(f"Cause: rounding. Defect: no.\nCaveat: {CLAIM_NOT_SEEN}\n")
 
 
