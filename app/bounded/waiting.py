@@ -20,6 +20,8 @@ MOST_SECONDS = 15.0
 # So many wait at once in one process, and so many of them try again at the same time, in their order.
 MOST_WAITING = 200
 TRYING = 2
+# A place is often free soon, so the first pause is short. Each later one is twice as long, up to the longest.
+FIRST_PAUSE_SECONDS = 0.01
 PAUSE_SECONDS = 0.05
 
 
@@ -61,9 +63,11 @@ class WaitForPlace:
             await asyncio.wait_for(turns.acquire(), until - time.monotonic())
         except TimeoutError:
             raise NoPlaceError from None
+        pause = FIRST_PAUSE_SECONDS
         try:
             while True:
-                await asyncio.sleep(PAUSE_SECONDS)
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, PAUSE_SECONDS)
                 try:
                     await self._application({**base}, receive, answer.send)
                 except NoPlaceError:
