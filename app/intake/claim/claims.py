@@ -18,6 +18,10 @@ ANY_ERROR = Exception.__name__
 MOST_RIGHT_BOUNDS = 3
 
 
+# A claimed exception with this type and no message is any error.
+ANY_ERROR = "Exception"
+
+
 class CheckKind(StrEnum):
     """The kinds of checks. Each has one judge in `app.judging.check.checks`."""
 

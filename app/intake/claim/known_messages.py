@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from app.intake.claim.claims import Check, CheckKind
+from app.intake.claim.claims import ANY_ERROR, Check, CheckKind
 from app.intake.words.vocabulary import FLAGS, INSTEAD, MODALS, any_of
 
 _BEGINNINGS = (
@@ -169,9 +169,7 @@ def unnamed_error(texts: Sequence[str]) -> list[Check]:
             ):
                 sentence_text = sentence.strip()[:_MOST_MESSAGE]
                 return [
-                    Check(
-                        text=sentence_text, kind=CheckKind.EXCEPTION, exception_type="Exception", message=""
-                    )
+                    Check(text=sentence_text, kind=CheckKind.EXCEPTION, exception_type=ANY_ERROR, message="")
                 ]
     return []
 

@@ -53,11 +53,13 @@ _CALLED_RIGHT = re.compile(
     r"|omits?|leaves out|left out|fehl(?:t|en)|manquent?|il manque|faltan?|manca(?:no)?)\b",
     FLAGS,
 )
-_TOOLS = (
-    r"(?P<tool>R|MATLAB|Matlab|Octave|Mathematica|Maple|Maxima|Wolfram ?\w{0,6}|Excel|Julia|Stata|SAS"
-    r"|SPSS|Sage\w*|numpy|scipy|pandas|sympy|torch|pytorch|tensorflow|jax|sklearn|scikit-learn|statsmodels"
-    r"|mpmath|networkx|C|C\+\+|Fortran|bc|gcc|clang|node|perl|ruby|GIMP|ImageMagick)"
+_NAMES_OF_TOOLS = (
+    *("R", "MATLAB", "Matlab", "Octave", "Mathematica", "Maple", "Maxima", "Excel", "Julia", "Stata", "SAS"),
+    *("SPSS", "numpy", "scipy", "pandas", "sympy", "torch", "pytorch", "tensorflow", "jax", "sklearn"),
+    *("scikit-learn", "statsmodels", "mpmath", "networkx", "C", "C++", "Fortran", "bc", "gcc", "clang"),
+    *("node", "perl", "ruby", "GIMP", "ImageMagick"),
 )
+_TOOLS = rf"(?P<tool>Wolfram ?\w{{0,6}}|Sage\w*|{'|'.join(map(re.escape, _NAMES_OF_TOOLS))})"
 # `Mathematica gives 3`, and `3 comes from Mathematica`, `3 according to R`.
 _OTHER_TOOL = re.compile(
     rf"(?<![\w.]){_TOOLS}(?:['’]s)?(?: \w{{1,12}})? "
@@ -85,10 +87,9 @@ _ALIASES = {
     "jnp": "jax",
     "sm": "statsmodels",
 }
-_WORDS_OF_TOOLS = key_set(
-    "r matlab octave mathematica maple maxima wolfram wolframalpha excel julia stata sas spss sage sagemath "
-    "numpy scipy pandas sympy torch pytorch tensorflow jax sklearn scikit statsmodels mpmath networkx c "
-    "fortran bc gcc clang node perl ruby gimp imagemagick"
+# A text that has none of these words names no tool.
+_WORDS_OF_TOOLS = frozenset(re.split(r"\W+", " ".join(_NAMES_OF_TOOLS).lower())) | key_set(
+    "wolfram wolframalpha sage sagemath"
 )
 _VALUE_OF_TOOL = re.compile(
     rf"(?<![\w.`]){_TOOLS}(?:['’]s)?(?: (?!not\b|never\b)\w{{1,12}})? ?"

@@ -6,10 +6,11 @@ import re
 
 from app.intake.words.vocabulary import DTYPE, MODALS, SEE, SHOW, any_of
 
+_NUMBER = r"[-+]?(?:(?:\d[\d_]*+(?:\.\d*+)?|\.\d++)(?:e[-+]?\d++)?|nan|inf)j?(?![\w.]*\w)"
 _V = (
     r"(?:(?:tensor|array|torch\.Size)\([^#\n]{0,200}?\)(?![)\]])|\[[^#\n]{0,200}?\](?![\])])|\([^()#\n]{0,80}\)"
     r"|'[^'\n]{0,80}'|\"[^\"\n]{0,80}\"|`[^`\n]{1,80}`|True|False|None"
-    rf"|[-+]?(?:(?:\d[\d_]*+(?:\.\d*+)?|\.\d++)(?:e[-+]?\d++)?|nan|inf)j?(?![\w.]*\w)|{DTYPE})"
+    rf"|{_NUMBER}|{DTYPE})"
 )
 _TOOLS = (
     r"(?:numpy|np|scipy|pandas|torch|pytorch|tensorflow|tf|jax|sympy|mpmath|matlab|octave|mathematica"
@@ -72,7 +73,7 @@ _TRUTH_ALONE = re.compile(
 
 
 # `4.0 3.0` beside `print(a, b)`.
-_PLAIN = r"(?:True|False|None|[-+]?(?:(?:\d[\d_]*+(?:\.\d*+)?|\.\d++)(?:e[-+]?\d++)?|nan|inf)j?(?![\w.]*\w))"
+_PLAIN = rf"(?:True|False|None|{_NUMBER})"
 _ROW = re.compile(rf"{_PLAIN}(?:,? {_PLAIN}){{1,12}}", re.IGNORECASE)
 
 

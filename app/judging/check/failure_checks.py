@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from app.intake.claim.claims import Check, CheckKind
+from app.intake.claim.claims import ANY_ERROR, Check, CheckKind
 from app.intake.reading import Script
 from app.judging.judgement import CheckResult
 from app.judging.output.failure_signature import (
@@ -23,8 +23,6 @@ from worker.contract import ExceptionFacts, Outcome, Result
 # A script that ends with one of these was broken before it came to its point, unless the claim is about that
 # error.
 BROKEN = {"NameError", "SyntaxError", "IndentationError", "TabError"}
-# A claimed error with this type and no message is any error.
-ANY_ERROR = "Exception"
 # Errors about what is missing where a script runs.
 _OF_THE_PLACE = {
     *("ImportError", "ModuleNotFoundError", "FileNotFoundError", "PermissionError", "NotADirectoryError"),
