@@ -116,6 +116,7 @@ NOT_AMPLIFIED = {
 }  # fmt: skip
 OTHERS = {
     "race": RACE,
+    "race of threads that change places often": "import sys\nsys.setswitchinterval(0.00001)\n" + RACE,
     "hilbert": HILBERT.format(n=10, dtype="float32") + "print(torch.linalg.solve(a, a.sum(1)))\n",
     "hilbert in float64": HILBERT.format(n=14, dtype="float64")
     + "print((torch.linalg.solve(a, a.sum(1)) - 1).abs().max())\n",
@@ -167,8 +168,9 @@ def test_what_is_only_rounding_is_not_called_ill_conditioned(explain: Explain, n
 
 
 @pytest.mark.sandbox
-def test_what_two_threads_write_to_is_no_wrong_operation(explain: Explain) -> None:
-    dossier = explain("race")
+@pytest.mark.parametrize("name", ["race", "race of threads that change places often"])
+def test_what_two_threads_write_to_is_no_wrong_operation(explain: Explain, name: str) -> None:
+    dossier = explain(name)
     assert (dossier.defect, dossier.cause) == ("undecided", None)
 
 

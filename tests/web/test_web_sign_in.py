@@ -257,6 +257,7 @@ def keys_shown(page: BrowserPage) -> list[tuple[str, str]]:
     """The keys that the page offers, each with its words."""
     page.keyboard.press("?")
     dialog = page.get_by_role("dialog", name="Keys on this page")
+    expect(dialog).to_be_visible()
     found = list(
         zip(dialog.locator("kbd").all_inner_texts(), dialog.locator("dd").all_inner_texts(), strict=True)
     )

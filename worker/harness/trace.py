@@ -225,7 +225,6 @@ class Trace(TorchDispatchMode):
 
     def after(self, call, out):
         """Look at what an operation gave."""
-        self.leave_races(call)
         step, kind = call.step, call.known.kind
         if step is not None:
             self.follower.after(step, out)
@@ -261,13 +260,10 @@ class Trace(TorchDispatchMode):
         self.seen += 1
         side = side_of(inputs)
         self.is_full = len(self.operations) >= MOST_OPERATIONS or self.bytes() > MOST_BYTES
-        if side is None or self.is_full or not all(map(is_dense, inputs)):
+        are_small = all(is_dense(tensor) and tensor.numel() <= MOST_ELEMENTS for tensor in inputs)
+        if side is None or self.is_full or not are_small:
             self.whole = False
             return None
-        for tensor in inputs:
-            if tensor.numel() > MOST_ELEMENTS:
-                self.whole = False
-                return None
         return operations.Operation(self.seen, known, side)
 
     def bytes(self):
@@ -305,8 +301,11 @@ class Trace(TorchDispatchMode):
             lambda tensor: tensor.numel() <= MOST_ELEMENTS and is_dense(tensor), outputs
         )
         call.operation.out = [call.take(tensor) for tensor in small]
-        self.copied += call.operation.bytes() if self.snapshots is None else 0
-        self.operations.append(call.operation)
+        # Only now: another thread may have written while these were copied.
+        self.leave_races(call)
+        if call.operation is not None:
+            self.copied += call.operation.bytes() if self.snapshots is None else 0
+            self.operations.append(call.operation)
 
 
 def ask(questions):

@@ -54,9 +54,10 @@ class Races:
         # False as long as there is one thread.
         self.are_possible = False
         self.writers, self.storages = {}, set()
+        self.lock = threading.Lock()
 
     def has(self, call):
-        """Whether another thread writes to what an operation takes. Asked before it and after it."""
+        """Whether another thread writes to what an operation takes. Asked before it, and after its copies."""
         mine, kind = threading.get_ident(), call.known.kind
         if kind is None:
             return False
@@ -67,15 +68,16 @@ class Races:
             if is_dense(tensor)
         }
         is_alone = threading.active_count() == 1
-        for storage in written | used:
-            if is_alone:
-                # All others have ended.
-                self.writers.pop(storage, None)
-            if self.writers.get(storage, mine) != mine:
-                self.storages.add(storage)
-            elif storage in written:
-                self.writers[storage] = mine
-        return not self.storages.isdisjoint(written | used)
+        with self.lock:
+            for storage in written | used:
+                if is_alone:
+                    # All others have ended.
+                    self.writers.pop(storage, None)
+                if self.writers.get(storage, mine) != mine:
+                    self.storages.add(storage)
+                elif storage in written:
+                    self.writers[storage] = mine
+            return not self.storages.isdisjoint(written | used)
 
 
 class Call:
