@@ -16,7 +16,6 @@ from app.intake.claim.claim_text import (
 )
 from app.intake.claim.claims import MOST_READINGS, Check, CheckKind, Claim, Role, Where
 from app.intake.claim.comments import comment_claim, commented_outputs
-from app.intake.claim.endings import ending_of
 from app.intake.claim.known_messages import unnamed_error
 from app.intake.claim.right_bounds import out_of_bounds
 from app.intake.claim.slowness import is_of_magic, slower_label, slower_of_timed
@@ -33,10 +32,15 @@ from app.intake.exhibits.right_values import (
     is_name_of,
     right_values,
     values_called_both,
-    values_of,
     values_right_elsewhere,
 )
-from app.intake.exhibits.shown_evidence import expected_output, is_shown_in, names_error_of
+from app.intake.exhibits.rivals.rival_readings import (
+    is_error_asked_for,
+    is_failure,
+    other_readings,
+    without_outputs_before_end,
+)
+from app.intake.exhibits.shown_evidence import expected_output
 from app.intake.exhibits.shown_failures import failure_checks, failure_of
 from app.intake.exhibits.shown_outputs import (
     is_expectation,
@@ -129,38 +133,18 @@ def claim_of(parts: Sequence[Part], main: str, title: str, outputs: Sequence[Par
         with_expected = [*limited, *(right or message_of_output(limited, expected_texts))]
         real = [check for check in with_expected if not is_name_of(main, check)]
         contradicted |= values_called_both(real)
-        if is_called_right(real, contradicted) or (readings and _is_error_asked_for(real, frame)):
+        if is_called_right(real, contradicted) or (readings and is_error_asked_for(real, frame)):
             continue
         complete = with_place([_in_own_words(check, prose) for check in real], place)
         readings.append(about(subject, frame.model_copy(update={"checks": tuple(complete)})))
     if not readings:
         claim = frame if (asserts := failing_assertion(titled, main)) else Claim(text=told_text)
         return about(subject, claim.model_copy(update={"checks": tuple(with_place(asserts, place))}))
-    readings = _without_outputs_before_end(readings, titled[0])
+    readings = without_outputs_before_end(readings, titled[0])
     failing = "\n".join(part.text for part in outputs if failure_of(part))
-    others = _others(readings, failing)
+    others = other_readings(readings, failing)
     further, has_more = others[: MOST_READINGS - 1], len(others) >= MOST_READINGS
     return readings[0].model_copy(update={"further": further, "has_more": has_more})
-
-
-def _without_outputs_before_end(readings: list[Claim], title: str) -> list[Claim]:
-    """The readings without those of plain output, if the title is about a crash that one of them has.
-
-    A program prints as always before it crashes, so that its output shows nothing.
-    """
-    ending = ending_of(title)
-    kinds = [{check.kind for check in each.having(Role.BUG)} for each in readings]
-    if ending is None or ending.signal is None or not any(ending.kind in each for each in kinds):
-        return readings
-    return [each for each, kind in zip(readings, kinds, strict=True) if not kind <= PRINTED_KINDS]
-
-
-def _is_error_asked_for(checks: Sequence[Check], frame: Claim) -> bool:
-    """Whether the bug is only an error that the report asks for: `should be refused with a ValueError`."""
-    return any(
-        check.role is Role.BUG and not check.message and check.exception_type in frame.right_errors
-        for check in checks
-    )
 
 
 def _in_own_words(check: Check, prose: Sequence[Part]) -> Check:
@@ -227,7 +211,7 @@ def _readings(
     for read in sources:
         if (read in alone and not is_first) or not (checks := read(printed)):
             continue
-        if is_first and _is_failure(checks):
+        if is_first and is_failure(checks):
             printed = [part for part in usual if not (failure_of(part) or warnings_in(part))]
         is_first = False
         yield checks
@@ -256,10 +240,6 @@ def _about_this_place(text: str, main: str) -> str:
     )
 
 
-def _is_failure(checks: Sequence[Check]) -> bool:
-    return any(check.kind not in PRINTED_KINDS for check in checks if check.role is Role.BUG)
-
-
 def _checks_of_repeated_runs(outputs: Sequence[Part]) -> list[Check]:
     """The check that runs differ, where a session shows runs of one command with different outputs."""
     texts = [part.text.strip() for part in outputs if part.before == REPEATED]
@@ -278,43 +258,6 @@ def _under_condition(outputs: Sequence[Part], conditions: Sequence[str]) -> list
     elsewhere = [part for part, condition in pairs if condition and not names_other_program(condition)]
     checks = failure_checks(elsewhere, (), "") or _output_checks(elsewhere, "")
     return with_place(checks, Where(mode="other code"))
-
-
-def _others(readings: Sequence[Claim], failing: str) -> tuple[Claim, ...]:
-    """The further readings that name another bug than the first one.
-
-    `failing` are the outputs that show a failure, and may name in its message what else is wrong.
-    """
-    names = {_bug_of(readings[0])}
-    right = {value for check in readings[0].having(Role.EXPECTED) for value in values_of(check)}
-    others: list[Claim] = []
-    for reading in readings[1:]:
-        name = _bug_of(reading)
-        bugs = reading.having(Role.BUG)
-        is_right = bool(right) and all(values_of(bug) <= right for bug in bugs)
-        is_same = _is_failure(readings[0].checks) and all(
-            is_shown_in(bug, failing) or names_error_of(readings[0], bug) for bug in bugs
-        )
-        if name and name not in names and not (is_right or is_same or _is_part_of(bugs, readings[0])):
-            names.add(name)
-            others.append(reading)
-    return tuple(others)
-
-
-def _is_part_of(bugs: Sequence[Check], first: Claim) -> bool:
-    """Whether the bugs are lists out of a longer line of the first reading: `[1, 2]` out of `[1, 2] [3]`."""
-    lines = [line for bug in first.having(Role.BUG) for line in bug.lines]
-    parts = [line for bug in bugs for line in bug.lines]
-    return bool(parts) and all(part[:1] in "[(" and any(part in line for line in lines) for part in parts)
-
-
-def _bug_of(claim: Claim) -> tuple[object, ...]:
-    """The evidence of the first bug, to tell readings apart."""
-    bugs = claim.having(Role.BUG)
-    if not bugs:
-        return ()
-    bug = bugs[0]
-    return (bug.exception_type, bug.signal, bug.exit_status, bug.sides, values_of(bug) or bug.kind)
 
 
 def _limit_to_cuda(check: Check, main: str) -> Check:

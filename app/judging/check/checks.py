@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from app.intake.claim.claims import Check, CheckKind, Claim, Role
+from app.intake.claim.claims import Check, CheckKind, Claim
 from app.intake.reading import Script
 from app.intake.words.vocabulary import device_of
 from app.judging.check.by_kind import judge_kind
@@ -17,6 +17,12 @@ from app.judging.check.failure_checks import (
     is_met_by_any_failure,
 )
 from app.judging.check.guards import skipped_gpu_part
+from app.judging.check.oracle_of_check import (
+    lacks_expected_output,
+    oracle_of_changes,
+    oracle_of_output,
+    shows_expected,
+)
 from app.judging.check.output_checks import (
     claimed_number,
     equals_claimed,
@@ -41,14 +47,12 @@ from app.judging.check.reach import (
 )
 from app.judging.check.spelling import judge_spelling
 from app.judging.gone import oracles
-from app.judging.gone.bounds import judge_random_value, keeps_bounds
-from app.judging.gone.changed_values import is_like_its_twin, shows_value_called_right
+from app.judging.gone.bounds import judge_random_value
 from app.judging.gone.cpu_part import judge_cpu_part
 from app.judging.gone.lines_at_issue import judge_lines_at_issue
-from app.judging.gone.mended_outputs import is_mended, nan_is_gone
-from app.judging.gone.random_values import misses_exact_value, nan_became_ordinary
+from app.judging.gone.mended_outputs import nan_is_gone
+from app.judging.gone.random_values import misses_exact_value
 from app.judging.gone.refusals import refuses_now
-from app.judging.gone.repeated_numbers import are_distinct_now
 from app.judging.gone.right_errors import raises_what_is_right
 from app.judging.judgement import CheckResult, Finding
 from app.judging.output.printed_lines import is_duration, nearest_line
@@ -60,14 +64,9 @@ from worker.contract import Device, Outcome, Reason, Result
 MOST_OBSERVED = 400
 # Longer output is data. It holds no sentence that names both values.
 _MOST_LINES = 200
-# Such an attempt says nothing alone. Beside attempts that showed the claim, it counts as one that did not.
-_NOT_COMPILED = re.compile(
-    r"fall(?:ing|s)?[ _-]?back|suppress|WON'T CONVERT|skipping|not compiled", re.IGNORECASE
-)
 SILENT = {NOTHING_SHOWN.code, PATH_NOT_TAKEN.code}
 _PRINTED = {CheckKind.OUTPUT, CheckKind.VALUE}
 _PRINTED_OR_COMPARED = {*_PRINTED, CheckKind.VARIES, CheckKind.DIFFERS}
-_SHOWN_INSTEAD = {*_PRINTED, CheckKind.EXCEPTION}
 
 
 def judge_check(
@@ -116,7 +115,7 @@ def _judge_with_oracles(
     if oracle == RANDOM_NUMBERS.code and (by_bounds := judge_random_value(check, claim.right_bounds, result)):
         check_result, oracle = by_bounds, oracles.KEEPS_BOUNDS
     if check_result is CheckResult.OTHER and result.outcome is Outcome.COMPLETED:
-        oracle = _oracle_of_changes(check, result, expected, claim)
+        oracle = oracle_of_changes(check, result, expected, claim)
         right = claim.right_values if script.unseeded and oracle is None else ()
         if right and nan_is_gone(check, result.observation.stdout, right):
             oracle = oracles.CALLED_RIGHT
@@ -215,9 +214,9 @@ def _judge_output_only(
         return (CheckResult.MET if is_met else CheckResult.ABSENT), None
     # An expected value that names a part of the output is looked for there.
     places = [(other, part_of(other, everything) if names_part(other) else result) for other in expected]
-    if oracle := _oracle(check, places, script, claim, whole=whole, check_result=check_result):
+    if oracle := oracle_of_output(check, places, script, claim, whole=whole, check_result=check_result):
         return CheckResult.ABSENT, oracle
-    if check_result is CheckResult.ABSENT and _lacks_expected_output(expected):
+    if check_result is CheckResult.ABSENT and lacks_expected_output(expected):
         # The failure is gone, but the value that was said to be right is not there.
         return CheckResult.OTHER, None
     if (at_random := _judge_at_random(check, expected, script, whole)) is not None:
@@ -252,60 +251,6 @@ def _judge_at_random(
     if is_random(check, script) and misses_exact_value(check, expected, stdout, in_place):
         return CheckResult.MET
     return judge_random(check, script, stdout)
-
-
-def _oracle(
-    check: Check,
-    expected: Sequence[tuple[Check, Result]],
-    script: Script,
-    claim: Claim,
-    *,
-    whole: Result,
-    check_result: CheckResult,
-) -> str | None:
-    """The oracle that says that the bug is gone; None if none speaks.
-
-    Each expected check comes with the output in which it is looked for. `whole` has echoes, too.
-    """
-    others = [other for other, _ in expected]
-    if _shows_expected(check, expected) or judge_lines_at_issue(check, others, whole) is CheckResult.ABSENT:
-        return oracles.EXPECTED_VALUE
-    is_unread = check.kind is CheckKind.DIFFERS and check_result is CheckResult.UNREACHED
-    if is_unread and _passed_own_check(script, whole):
-        return oracles.OWN_CHECK
-    right = [*claim.right_values, *(line for other in others for line in other.lines)]
-    if script.unseeded and (of_draws := _oracle_of_draws(check, right, whole.observation.stdout)):
-        return of_draws
-    if whole.outcome is Outcome.COMPLETED and is_mended(check, whole.observation.stdout):
-        return oracles.MENDED_OUTPUT
-    return oracles.gone(check, whole.observation.stdout, right)
-
-
-def _oracle_of_draws(check: Check, right: Sequence[str], stdout: str) -> str | None:
-    """The oracle that speaks of numbers that were drawn at random; None if none speaks."""
-    if are_distinct_now(check, stdout):
-        return oracles.NUMBERS_DIFFER
-    if nan_is_gone(check, stdout):
-        return oracles.REFERENCE_VALUE
-    is_gone = not oracles.calls_nan_right(right) and nan_became_ordinary(check, stdout)
-    return oracles.ORDINARY_NUMBERS if is_gone else None
-
-
-def _oracle_of_changes(check: Check, result: Result, expected: Sequence[Check], claim: Claim) -> str | None:
-    """The oracle that says by the changed values that the bug is gone; None if none speaks.
-
-    A right value with a place of its own decides alone: it is not there.
-    """
-    if _lacks_expected_output(expected):
-        return None
-    part = part_of(check, result)
-    stdout = part.observation.stdout
-    if shows_value_called_right(check, claim.right_values, stdout):
-        return oracles.CALLED_RIGHT
-    in_place = numbers_in_place(check, part) if check.kind is CheckKind.VALUE else ()
-    if keeps_bounds(check, claim.right_bounds, stdout, in_place):
-        return oracles.KEEPS_BOUNDS
-    return oracles.TWIN_VALUE if is_like_its_twin(check, claim.right_values, stdout) else None
 
 
 def _without_echo(check: Check, result: Result, expected: Sequence[Check]) -> Result:
@@ -344,37 +289,6 @@ def _without_echo(check: Check, result: Result, expected: Sequence[Check]) -> Re
     )
 
 
-def _lacks_expected_output(expected: Sequence[Check]) -> bool:
-    """Whether an output is expected. Asked only where it is not shown."""
-    return any(check.role is Role.EXPECTED and check.kind in _PRINTED for check in expected)
-
-
-def _passed_own_check(script: Script, result: Result) -> bool:
-    """Whether the script's own assertion that both sides are equal ran and held."""
-    ended = script.asserts_equality and result.outcome is Outcome.COMPLETED
-    # Code that was not compiled after all says nothing about compiled code.
-    return ended and _NOT_COMPILED.search(result.observation.stderr) is None
-
-
-def _shows_expected(bug: Check, expected: Sequence[tuple[Check, Result]]) -> bool:
-    """Whether all of the expected behaviour is shown. False if nothing is expected."""
-    checks = [
-        (check, result)
-        for check, result in expected
-        if check.role is Role.EXPECTED and check.kind in _SHOWN_INSTEAD
-    ]
-    if len(checks) == 1 and oracles.shows_replaced_line(bug, checks[0][0], checks[0][1].observation.stdout):
-        return True
-    return bool(checks) and all(
-        judge_kind(check, result) is CheckResult.MET
-        and (
-            check.kind not in _PRINTED
-            or oracles.stands_alone(check, result.observation.stdout.splitlines()[:_MOST_LINES])
-        )
-        for check, result in checks
-    )
-
-
 def _is_met_by_rounding(check: Check, result: Result, expected: Sequence[Check]) -> bool:
     """Whether the expected number is printed, and the claimed one fits only because prints are rounded."""
     expected_numbers = [claimed_number(other) for other in expected if other.kind is CheckKind.VALUE]
@@ -395,6 +309,6 @@ def _is_met_on_stderr_only(check: Check, result: Result, expected: Sequence[Chec
         return False
     observation = result.observation.model_copy(update={"stderr": ""})
     printed = result.model_copy(update={"observation": observation})
-    return judge_kind(check, printed) is not CheckResult.MET and _shows_expected(
+    return judge_kind(check, printed) is not CheckResult.MET and shows_expected(
         check, [(other, printed) for other in expected]
     )

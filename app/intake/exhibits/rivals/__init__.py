@@ -1,0 +1,1 @@
+"""Readings of one report beside each other: which of them name another bug."""

@@ -1,0 +1,72 @@
+"""Readings of one report: those that say nothing of the bug, and those that name another one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app.intake.claim.claims import Check, Claim, Role
+from app.intake.claim.endings import ending_of
+from app.intake.exhibits.right_values import PRINTED_KINDS, values_of
+from app.intake.exhibits.shown_evidence import is_shown_in, names_error_of
+
+
+def without_outputs_before_end(readings: list[Claim], title: str) -> list[Claim]:
+    """The readings without those of plain output, if the title is about a crash that one of them has.
+
+    A program prints as always before it crashes, so that its output shows nothing.
+    """
+    ending = ending_of(title)
+    kinds = [{check.kind for check in each.having(Role.BUG)} for each in readings]
+    if ending is None or ending.signal is None or not any(ending.kind in each for each in kinds):
+        return readings
+    return [each for each, kind in zip(readings, kinds, strict=True) if not kind <= PRINTED_KINDS]
+
+
+def is_error_asked_for(checks: Sequence[Check], frame: Claim) -> bool:
+    """Whether the bug is only an error that the report asks for: `should be refused with a ValueError`."""
+    return any(
+        check.role is Role.BUG and not check.message and check.exception_type in frame.right_errors
+        for check in checks
+    )
+
+
+def is_failure(checks: Sequence[Check]) -> bool:
+    """Whether the bug is something else than a printed value."""
+    return any(check.kind not in PRINTED_KINDS for check in checks if check.role is Role.BUG)
+
+
+def other_readings(readings: Sequence[Claim], failing: str) -> tuple[Claim, ...]:
+    """The further readings that name another bug than the first one.
+
+    `failing` are the outputs that show a failure, and may name in its message what else is wrong.
+    """
+    names = {_bug_of(readings[0])}
+    right = {value for check in readings[0].having(Role.EXPECTED) for value in values_of(check)}
+    others: list[Claim] = []
+    for reading in readings[1:]:
+        name = _bug_of(reading)
+        bugs = reading.having(Role.BUG)
+        is_right = bool(right) and all(values_of(bug) <= right for bug in bugs)
+        is_same = is_failure(readings[0].checks) and all(
+            is_shown_in(bug, failing) or names_error_of(readings[0], bug) for bug in bugs
+        )
+        if name and name not in names and not (is_right or is_same or _is_part_of(bugs, readings[0])):
+            names.add(name)
+            others.append(reading)
+    return tuple(others)
+
+
+def _is_part_of(bugs: Sequence[Check], first: Claim) -> bool:
+    """Whether the bugs are lists out of a longer line of the first reading: `[1, 2]` out of `[1, 2] [3]`."""
+    lines = [line for bug in first.having(Role.BUG) for line in bug.lines]
+    parts = [line for bug in bugs for line in bug.lines]
+    return bool(parts) and all(part[:1] in "[(" and any(part in line for line in lines) for part in parts)
+
+
+def _bug_of(claim: Claim) -> tuple[object, ...]:
+    """The evidence of the first bug, to tell readings apart."""
+    bugs = claim.having(Role.BUG)
+    if not bugs:
+        return ()
+    bug = bugs[0]
+    return (bug.exception_type, bug.signal, bug.exit_status, bug.sides, values_of(bug) or bug.kind)

@@ -1,0 +1,114 @@
+"""Asks all oracles whether the claimed bug of one attempt is gone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from app.intake.claim.claims import Check, CheckKind, Claim, Role
+from app.intake.reading import Script
+from app.judging.check.by_kind import judge_kind
+from app.judging.check.output_checks import numbers_in_place
+from app.judging.check.printed_part import part_of
+from app.judging.gone import oracles
+from app.judging.gone.bounds import keeps_bounds
+from app.judging.gone.changed_values import is_like_its_twin, shows_value_called_right
+from app.judging.gone.lines_at_issue import judge_lines_at_issue
+from app.judging.gone.mended_outputs import is_mended, nan_is_gone
+from app.judging.gone.random_values import nan_became_ordinary
+from app.judging.gone.repeated_numbers import are_distinct_now
+from app.judging.judgement import CheckResult
+from worker.contract import Outcome, Result
+
+_MOST_LINES = 200
+# Such an attempt says nothing alone. Beside attempts that showed the claim, it counts as one that did not.
+_NOT_COMPILED = re.compile(
+    r"fall(?:ing|s)?[ _-]?back|suppress|WON'T CONVERT|skipping|not compiled", re.IGNORECASE
+)
+_PRINTED = {CheckKind.OUTPUT, CheckKind.VALUE}
+_SHOWN_INSTEAD = {*_PRINTED, CheckKind.EXCEPTION}
+
+
+def oracle_of_output(
+    check: Check,
+    expected: Sequence[tuple[Check, Result]],
+    script: Script,
+    claim: Claim,
+    *,
+    whole: Result,
+    check_result: CheckResult,
+) -> str | None:
+    """The oracle that says that the bug is gone; None if none speaks.
+
+    Each expected check comes with the output in which it is looked for. `whole` has echoes, too.
+    """
+    others = [other for other, _ in expected]
+    if shows_expected(check, expected) or judge_lines_at_issue(check, others, whole) is CheckResult.ABSENT:
+        return oracles.EXPECTED_VALUE
+    is_unread = check.kind is CheckKind.DIFFERS and check_result is CheckResult.UNREACHED
+    if is_unread and _passed_own_check(script, whole):
+        return oracles.OWN_CHECK
+    right = [*claim.right_values, *(line for other in others for line in other.lines)]
+    if script.unseeded and (of_draws := _oracle_of_draws(check, right, whole.observation.stdout)):
+        return of_draws
+    if whole.outcome is Outcome.COMPLETED and is_mended(check, whole.observation.stdout):
+        return oracles.MENDED_OUTPUT
+    return oracles.gone(check, whole.observation.stdout, right)
+
+
+def oracle_of_changes(check: Check, result: Result, expected: Sequence[Check], claim: Claim) -> str | None:
+    """The oracle that says by the changed values that the bug is gone; None if none speaks.
+
+    A right value with a place of its own decides alone: it is not there.
+    """
+    if lacks_expected_output(expected):
+        return None
+    part = part_of(check, result)
+    stdout = part.observation.stdout
+    if shows_value_called_right(check, claim.right_values, stdout):
+        return oracles.CALLED_RIGHT
+    in_place = numbers_in_place(check, part) if check.kind is CheckKind.VALUE else ()
+    if keeps_bounds(check, claim.right_bounds, stdout, in_place):
+        return oracles.KEEPS_BOUNDS
+    return oracles.TWIN_VALUE if is_like_its_twin(check, claim.right_values, stdout) else None
+
+
+def lacks_expected_output(expected: Sequence[Check]) -> bool:
+    """Whether an output is expected. Asked only where it is not shown."""
+    return any(check.role is Role.EXPECTED and check.kind in _PRINTED for check in expected)
+
+
+def shows_expected(bug: Check, expected: Sequence[tuple[Check, Result]]) -> bool:
+    """Whether all of the expected behaviour is shown. False if nothing is expected."""
+    checks = [
+        (check, result)
+        for check, result in expected
+        if check.role is Role.EXPECTED and check.kind in _SHOWN_INSTEAD
+    ]
+    if len(checks) == 1 and oracles.shows_replaced_line(bug, checks[0][0], checks[0][1].observation.stdout):
+        return True
+    return bool(checks) and all(
+        judge_kind(check, result) is CheckResult.MET
+        and (
+            check.kind not in _PRINTED
+            or oracles.stands_alone(check, result.observation.stdout.splitlines()[:_MOST_LINES])
+        )
+        for check, result in checks
+    )
+
+
+def _oracle_of_draws(check: Check, right: Sequence[str], stdout: str) -> str | None:
+    """The oracle that speaks of numbers that were drawn at random; None if none speaks."""
+    if are_distinct_now(check, stdout):
+        return oracles.NUMBERS_DIFFER
+    if nan_is_gone(check, stdout):
+        return oracles.REFERENCE_VALUE
+    is_gone = not oracles.calls_nan_right(right) and nan_became_ordinary(check, stdout)
+    return oracles.ORDINARY_NUMBERS if is_gone else None
+
+
+def _passed_own_check(script: Script, result: Result) -> bool:
+    """Whether the script's own assertion that both sides are equal ran and held."""
+    ended = script.asserts_equality and result.outcome is Outcome.COMPLETED
+    # Code that was not compiled after all says nothing about compiled code.
+    return ended and _NOT_COMPILED.search(result.observation.stderr) is None
