@@ -39,6 +39,20 @@ class CheckKind(StrEnum):
     OUT_OF_BOUNDS = "out_of_bounds"  # a printed number breaks a bound
 
 
+class Trait(StrEnum):
+    """A property of a printed value as a whole."""
+
+    FINITE = "finite"  # neither nan nor infinity
+    NO_NAN = "no_nan"  # the same, where only the nan is called wrong
+    ZEROS = "zeros"
+    ONES = "ones"
+    SORTED = "sorted"  # upwards
+    EQUAL = "equal"  # all of its numbers
+    SUMS_TO_ONE = "sums_to_one"
+    REAL = "real"  # without imaginary parts
+    NOT_EMPTY = "not_empty"
+
+
 class Role(StrEnum):
     """`bug` decides the verdict, `expected` is the right behaviour, `detail` only refines."""
 
@@ -201,6 +215,8 @@ class Claim(BaseModel):
     right_errors: tuple[str, ...] = ()
     # Bounds between which it says that the value has to lie.
     right_bounds: tuple[Bounds, ...] = ()
+    # Traits that it says the value has to have.
+    right_traits: tuple[Trait, ...] = ()
     # Whether only a model reads the report so. Such a reading can bring doubt, and no verdict.
     by_model: bool = False
 

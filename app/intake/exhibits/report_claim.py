@@ -72,6 +72,7 @@ from app.intake.sessions.shell_sessions import REPEATED
 from app.intake.sessions.timings import LABEL
 from app.intake.snippets.parts import Part, PartKind
 from app.intake.snippets.roles import says_it_works
+from app.intake.wishes.traits import is_refused, right_traits
 from app.intake.words.frequency_words import with_frequency
 from app.intake.words.languages import in_english
 from app.intake.words.praise import is_only_praise, may_praise, speaks_of_another_place, tells_the_past
@@ -124,6 +125,8 @@ def claim_of(parts: Sequence[Part], main: str, title: str, outputs: Sequence[Par
     told_text = with_frequency(title[:1000], [text for part in prose for text in (part.text, part.own_text)])
     right_parts = right_outputs(parts, all_outputs, main)
     frame = with_what_is_right(Claim(text=told_text), titled, should, right_parts, main)
+    traits = right_traits(titled[0], sentences_of(titled, should))
+    frame = frame.model_copy(update={"right_traits": traits})
     readings: list[Claim] = []
     contradicted = values_right_elsewhere([part.text for part in prose], titled, main)
     for checks in _readings(parts, outputs, main, titled, should):
@@ -131,7 +134,9 @@ def claim_of(parts: Sequence[Part], main: str, title: str, outputs: Sequence[Par
         right = right_values(limited, [*should, *texts], main)
         expected_texts = [part.text for part in outputs if part.expected]
         with_expected = [*limited, *(right or message_of_output(limited, expected_texts))]
-        real = [check for check in with_expected if not is_name_of(main, check)]
+        real = [
+            check for check in with_expected if not (is_name_of(main, check) or is_refused(check, traits))
+        ]
         contradicted |= values_called_both(real)
         if is_called_right(real, contradicted) or (readings and is_error_asked_for(real, frame)):
             continue

@@ -14,6 +14,7 @@ from app.intake.claim.claims import (
     MOST_RIGHT_BOUNDS,
     MOST_RIGHT_ERRORS,
     MOST_RIGHT_VALUES,
+    Trait,
 )
 from app.intake.typed.check_forms import FORMS, MOST_CHECKS, AnyCheck
 from app.intake.typed.form_parts import BoundsForm, FormPart, ShortText, Text
@@ -60,6 +61,14 @@ class ReadingForm(FormPart):
             " instead keeps them all, the bug is gone"
         ),
         examples=[[{"least": 0.0, "most": 1.0}]],
+    )
+    right_traits: Annotated[list[Trait], Field(max_length=len(Trait))] = Field(
+        default_factory=list,
+        description=(
+            "traits that the value has to have: if the claimed value lacks one, and what is printed instead"
+            " has it, the bug is gone"
+        ),
+        examples=[["sorted"]],
     )
     checks: Annotated[list[AnyCheck], Field(max_length=MOST_CHECKS)] = Field(
         description="all checks with the role `bug` must be met; without any, nothing is judged",

@@ -118,6 +118,8 @@ def _data(claim: Claim) -> dict[str, Any]:
         data["right_errors"] = list(claim.right_errors)
     if claim.right_bounds:
         data["right_bounds"] = [bounds.model_dump(exclude_none=True) for bounds in claim.right_bounds]
+    if claim.right_traits:
+        data["right_traits"] = [str(trait) for trait in claim.right_traits]
     return data
 
 
@@ -129,6 +131,7 @@ def _claim(form: ReadingForm) -> Claim:
         right_values=tuple(form.right_values),
         right_errors=tuple(name.rsplit(".", 1)[-1] for name in form.right_errors),
         right_bounds=tuple(Bounds.model_validate(each.model_dump()) for each in form.right_bounds),
+        right_traits=tuple(form.right_traits),
     )
 
 

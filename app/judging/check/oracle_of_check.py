@@ -17,7 +17,9 @@ from app.judging.gone.lines_at_issue import judge_lines_at_issue
 from app.judging.gone.mended_outputs import is_mended, nan_is_gone
 from app.judging.gone.random_values import nan_became_ordinary
 from app.judging.gone.repeated_numbers import are_distinct_now
+from app.judging.gone.traits import has_trait_now
 from app.judging.judgement import CheckResult
+from app.judging.output.printed_numbers import numbers_in
 from worker.contract import Outcome, Result
 
 _MOST_LINES = 200
@@ -61,16 +63,29 @@ def oracle_of_changes(check: Check, result: Result, expected: Sequence[Check], c
 
     A right value with a place of its own decides alone: it is not there.
     """
-    if lacks_expected_output(expected):
-        return None
     part = part_of(check, result)
     stdout = part.observation.stdout
+    if _has_trait_now(check, part, expected, claim):
+        return oracles.HAS_TRAIT
+    if lacks_expected_output(expected):
+        return None
     if shows_value_called_right(check, claim.right_values, stdout):
         return oracles.CALLED_RIGHT
     in_place = numbers_in_place(check, part) if check.kind is CheckKind.VALUE else ()
     if keeps_bounds(check, claim.right_bounds, stdout, in_place):
         return oracles.KEEPS_BOUNDS
     return oracles.TWIN_VALUE if is_like_its_twin(check, claim.right_values, stdout) else None
+
+
+def _has_trait_now(check: Check, part: Result, expected: Sequence[Check], claim: Claim) -> bool:
+    right = [
+        number for other in expected for number in numbers_in(" ".join((*other.lines, other.number or "")))
+    ]
+    if lacks_expected_output(expected) and not right:
+        return False
+    in_place = numbers_in_place(check, part) if check.kind is CheckKind.VALUE else ()
+    traits = claim.right_traits
+    return has_trait_now(check, traits, right, part.observation.stdout, in_place) is not None
 
 
 def lacks_expected_output(expected: Sequence[Check]) -> bool:

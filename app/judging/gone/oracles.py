@@ -29,6 +29,7 @@ RIGHT_ERROR = "right_error"
 KEEPS_BOUNDS = "keeps_bounds"
 CLEAN_REFUSAL = "clean_refusal"
 ORDINARY_NUMBERS = "ordinary_numbers"
+HAS_TRAIT = "has_trait"
 
 _CONSTANT = re.compile(r"(?<![\w.])(?:np\.)?(?P<value>True|False)_?(?!\w)")
 _OPPOSITE = {"True": "False", "False": "True"}

@@ -41,9 +41,14 @@ def agree(first: Reading, others: Sequence[Reading]) -> JobJudgement:
             of=judgement.of,
             findings=(*judgement.findings, *seen.findings),
         )
-    apart = [other.judgement for other in others if not _is_part(other.claim, first.claim)]
+    is_gone = any(finding.oracle for finding in judgement.findings)
+    apart = [
+        other.judgement
+        for other in others
+        if not _is_part(other.claim, first.claim) and not (is_gone and _is_of_other_code(other.claim))
+    ]
     against = [other for verdict in _AGAINST_NO for other in apart if other.verdict is verdict]
-    if any(finding.oracle for finding in judgement.findings):
+    if is_gone:
         against = [other for other in against if other.verdict is Verdict.CANNOT_SHOW]
     if judgement.verdict is Verdict.DIFFERENT or not against:
         return judgement
@@ -70,6 +75,11 @@ def with_doubt(judgement: JobJudgement, by_model: Sequence[JobJudgement]) -> Job
         of=judgement.of,
         findings=(*judgement.findings, *other.findings),
     )
+
+
+def _is_of_other_code(claim: Claim) -> bool:
+    """Whether it is about what other code or another setting shows, which the script can't."""
+    return all(check.where.mode == "other code" for check in claim.having(Role.BUG))
 
 
 def _is_part(claim: Claim, first: Claim) -> bool:

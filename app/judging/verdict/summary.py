@@ -24,6 +24,7 @@ _ORACLES = {
     oracles.VALUE_OF_GPU: "The CPU gives what the report shows for the GPU, whose own part did not run.",
     oracles.RIGHT_ERROR: "The script raises an error there, which the report calls right.",
     oracles.KEEPS_BOUNDS: "The changed value lies where the report says that it has to.",
+    oracles.HAS_TRAIT: "The value in the place of the claimed one is like the report says it has to be.",
     oracles.CLEAN_REFUSAL: "The claimed statement refuses its input with an ordinary error now.",
     oracles.ORDINARY_NUMBERS: "Ordinary numbers stand now where nan or inf stood.",
     oracles.OWN_CHECK: "The script's own check passes.",

@@ -84,6 +84,7 @@ class ReadingPart(_Part):
     right_values: _Texts = None
     right_errors: _Texts = None
     right_bounds: Annotated[list[BoundsPart], Field(exclude_if=_is_absent)] = Field(default_factory=list)
+    right_traits: _Texts = None
     checks: list[CheckPart] = Field(default_factory=list)
 
 

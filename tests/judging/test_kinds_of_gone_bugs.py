@@ -1,0 +1,15 @@
+"""Kinds of bugs that are gone, each beside the same bug as it was and beside something else that is wrong."""
+
+from __future__ import annotations
+
+import pytest
+from gone_reports import Case, cases_of, verdict_of
+
+KINDS = ("nan", "nan_unseen", "wishes", "wishes_unseen")
+CASES = [case for kind in KINDS for case in cases_of(f"{kind}.txt")]
+
+
+@pytest.mark.parametrize("case", CASES, ids=[name for name, *_ in CASES])
+def test_a_bug_is_gone_only_where_something_says_that_the_new_value_is_right(case: Case) -> None:
+    _, report, stdout, verdict = case
+    assert verdict_of(report, stdout) == verdict
