@@ -12,7 +12,7 @@ from app.limits import NO_READ_LIMITS
 
 _FOLDER = Path(__file__).parent / "gone"
 # Answers that are as good: without a claim nothing is said, and nothing is cleared.
-Case = tuple[str, str, str, str]
+Case = tuple[str, str, str, str, str]
 
 
 def cases_of(name: str) -> list[Case]:
@@ -22,12 +22,14 @@ def cases_of(name: str) -> list[Case]:
         head, *outputs = block.split("\n@@@ ")
         title, _, report = head.partition("\n")
         for number, output in enumerate(outputs, start=1):
-            verdict, _, stdout = output.partition("\n")
-            cases.append((f"{title} {number}", report, stdout, verdict))
+            answer, _, stdout = output.partition("\n")
+            verdict, _, warning = answer.partition(" | ")
+            stderr = f"/home/u/lib.py:1: {warning}\n" if warning else ""
+            cases.append((f"{title} {number}", report, stdout, stderr, verdict))
     return cases
 
 
-def verdict_of(report: str, stdout: str) -> str:
+def verdict_of(report: str, stdout: str, stderr: str = "") -> str:
     """The verdict about three attempts that print this."""
     reading = read(report, limits=NO_READ_LIMITS, form="report")
-    return str(judge_job(reading.claim, reading.scripts[0], CPU, several(3, stdout)).verdict)
+    return str(judge_job(reading.claim, reading.scripts[0], CPU, several(3, stdout, stderr=stderr)).verdict)

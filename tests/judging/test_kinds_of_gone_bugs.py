@@ -5,11 +5,15 @@ from __future__ import annotations
 import pytest
 from gone_reports import Case, cases_of, verdict_of
 
-KINDS = ("nan", "nan_unseen", "wishes", "wishes_unseen")
+KINDS = (
+    *("nan", "nan_unseen", "wishes", "wishes_unseen"),
+    *("contrasts", "contrasts_unseen", "own_output_is_right", "own_output_unseen"),
+    *("measured_times", "measured_unseen"),
+)
 CASES = [case for kind in KINDS for case in cases_of(f"{kind}.txt")]
 
 
 @pytest.mark.parametrize("case", CASES, ids=[name for name, *_ in CASES])
 def test_a_bug_is_gone_only_where_something_says_that_the_new_value_is_right(case: Case) -> None:
-    _, report, stdout, verdict = case
-    assert verdict_of(report, stdout) == verdict
+    _, *evidence, verdict = case
+    assert verdict_of(*evidence) == verdict

@@ -55,7 +55,9 @@ _LABELLED = re.compile(
     r" ?(?P<unit>ns|us|µs|ms|s|secs?|seconds?)?\.?",
     re.IGNORECASE,
 )
-_ABOUT_TIME = re.compile(r"time|elapsed|took|takes|duration|seconds|\bsecs?\b", FLAGS)
+_ABOUT_TIME = re.compile(
+    r"time|elapsed|took|takes|duration|seconds|\bsecs?\b|zeit\b|dauer\b|\btemps\b|durée|tiempo|durata", FLAGS
+)
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 # `Wall time: 1min 3s`, `7.8 ms ± 22 µs per loop`, `100 loops, best of 3: 7.8 ms per loop`.
 _OF_MAGIC = re.compile(

@@ -154,7 +154,7 @@ def _values_of_this_script(text: str, main: str) -> Iterator[re.Match[str]]:
     """The values that sentences say are printed, without those of other code or another setting."""
     if "`" not in text:
         return
-    ways = {way.start("value") for way in other_ways(text, main)}
+    ways = {start for start, _ in other_ways(text, main)}
     for match in _INLINE.finditer(text):
         should = _SHOULD_BEFORE.search(text, max(0, match.start() - _MOST_LINE), match.start())
         if (

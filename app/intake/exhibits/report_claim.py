@@ -14,7 +14,7 @@ from app.intake.claim.claim_text import (
     sides_checks,
     statements,
 )
-from app.intake.claim.claims import MOST_READINGS, Check, CheckKind, Claim, Role, Where
+from app.intake.claim.claims import MOST_READINGS, MOST_RIGHT_VALUES, Check, CheckKind, Claim, Role, Where
 from app.intake.claim.comments import comment_claim, commented_outputs
 from app.intake.claim.known_messages import unnamed_error
 from app.intake.claim.right_bounds import out_of_bounds
@@ -33,11 +33,14 @@ from app.intake.exhibits.right_values import (
     right_values,
     values_called_both,
     values_right_elsewhere,
+    with_other_ways_as_right,
 )
 from app.intake.exhibits.rivals.rival_readings import (
     is_error_asked_for,
     is_failure,
     other_readings,
+    with_warnings_as_bug,
+    without_measured_times,
     without_outputs_before_end,
 )
 from app.intake.exhibits.shown_evidence import expected_output
@@ -72,6 +75,7 @@ from app.intake.sessions.shell_sessions import REPEATED
 from app.intake.sessions.timings import LABEL
 from app.intake.snippets.parts import Part, PartKind
 from app.intake.snippets.roles import says_it_works
+from app.intake.wishes.facts import facts_in
 from app.intake.wishes.traits import is_refused, right_traits
 from app.intake.words.frequency_words import with_frequency
 from app.intake.words.languages import in_english
@@ -109,7 +113,7 @@ def claim_of(parts: Sequence[Part], main: str, title: str, outputs: Sequence[Par
     if explicit:
         return about(subject, read_claim(explicit))
     all_outputs = shown_outputs(parts) if outputs is None else outputs
-    outputs = outputs_of_main(parts, all_outputs, main)
+    outputs = with_other_ways_as_right(outputs_of_main(parts, all_outputs, main), main)
     relevant = [part for part in prose if not part.about_environment or part.text.count(":") <= _MOST_COLONS]
     plain = _plain_with_formulas if prints_formulas(main) else _plain
     texts = [plain(part.text) for part in relevant if not is_expectation(part)]
@@ -125,8 +129,10 @@ def claim_of(parts: Sequence[Part], main: str, title: str, outputs: Sequence[Par
     told_text = with_frequency(title[:1000], [text for part in prose for text in (part.text, part.own_text)])
     right_parts = right_outputs(parts, all_outputs, main)
     frame = with_what_is_right(Claim(text=told_text), titled, should, right_parts, main)
-    traits = right_traits(titled[0], sentences_of(titled, should))
-    frame = frame.model_copy(update={"right_traits": traits})
+    sentences = sentences_of(titled, should)
+    traits = right_traits(titled[0], sentences)
+    values = (*frame.right_values, *facts_in(sentences))[:MOST_RIGHT_VALUES]
+    frame = frame.model_copy(update={"right_traits": traits, "right_values": values})
     readings: list[Claim] = []
     contradicted = values_right_elsewhere([part.text for part in prose], titled, main)
     for checks in _readings(parts, outputs, main, titled, should):
@@ -137,6 +143,7 @@ def claim_of(parts: Sequence[Part], main: str, title: str, outputs: Sequence[Par
         real = [
             check for check in with_expected if not (is_name_of(main, check) or is_refused(check, traits))
         ]
+        real = with_warnings_as_bug(real)
         contradicted |= values_called_both(real)
         if is_called_right(real, contradicted) or (readings and is_error_asked_for(real, frame)):
             continue
@@ -145,7 +152,7 @@ def claim_of(parts: Sequence[Part], main: str, title: str, outputs: Sequence[Par
     if not readings:
         claim = frame if (asserts := failing_assertion(titled, main)) else Claim(text=told_text)
         return about(subject, claim.model_copy(update={"checks": tuple(with_place(asserts, place))}))
-    readings = without_outputs_before_end(readings, titled[0])
+    readings = without_measured_times(without_outputs_before_end(readings, titled[0]))
     failing = "\n".join(part.text for part in outputs if failure_of(part))
     others = other_readings(readings, failing)
     further, has_more = others[: MOST_READINGS - 1], len(others) >= MOST_READINGS

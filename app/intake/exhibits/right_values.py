@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from app.intake.claim.claim_text import output_check
 from app.intake.claim.claims import Check, CheckKind, Role
@@ -14,15 +15,32 @@ from app.intake.remarks.expected_of_expressions import expected_of_expression
 from app.intake.remarks.right_messages import right_message
 from app.intake.remarks.values_of_versions import values_before_change, values_of_versions
 from app.intake.remarks.worded_values import worded_values
+from app.intake.snippets.parts import Part
+from app.intake.words.keyed_pattern import keyed_pattern
 from app.intake.words.vocabulary import strip_quotes
 
 PRINTED_KINDS = {CheckKind.OUTPUT, CheckKind.VALUE}
-# "By `a.sum()` I do get `10`": another way shows the right value.
-_OTHER_WAY = re.compile(
-    r"`(?P<code>[^`\n]{3,200})`,? (?:(?:I|we|you|one) )?(?:do|does|correctly|rightly) "
-    r"(?:get|give|print|return|show)s? `(?P<value>[^`\n]{1,200})`",
-    re.IGNORECASE,
+_GIVES = (
+    r"(?:gets?|gives?|gave|prints?|printed|returns?|returned|shows?|yields?|produces?|finds?|found|answers?"
+    r"|says?|results? in)"
 )
+_BUT = r"\b(?:but|while|whereas|however|although|though|yet|in contrast|on the other hand),?"
+_USING = r"(?:(?:with|by|for|using|if I use|the call|the same with) )?"
+# A value is not right where the words behind it say so.
+_NOT_WRONG = r"(?![^.\n]{0,60}\b(?:wrong|incorrect|not|bug|too|also)\b)"
+# "By `a.sum()` I do get `10`", "but `a.sum()` gives `10`": another way shows the right value.
+_OTHER_WAY = keyed_pattern(
+    "do does correctly rightly but while whereas however although though yet contrast hand",
+    r"(?:`(?P<code>[^`\n]{3,200})`,? (?:(?:I|we|you|one) )?(?:do|does|correctly|rightly) "
+    r"(?:get|give|print|return|show)s? `(?P<value>[^`\n]{1,200})`"
+    rf"|{_BUT} {_USING}`(?P<other>[^`\n]{{3,200}})`(?: (?:correctly|rightly|I|we|you))?,? "
+    rf"{_GIVES}:?\s{{1,4}}`(?P<given>[^`\n]{{1,200}})`{_NOT_WRONG})",
+)
+_OTHER_WAY_ABOVE = keyed_pattern(
+    "but while whereas however although though yet contrast hand",
+    rf"{_BUT} {_USING}`(?P<other>[^`\n]{{3,200}})`(?: (?:correctly|rightly|I|we|you))?,? {_GIVES}:?$",
+)
+_MOST_ABOVE = 400
 _COMMENT = re.compile(r"#[^\n]*")
 # The representations of values look like calls, too, and so do formulas: `exp(-1)`.
 _CALL = re.compile(
@@ -42,7 +60,7 @@ def right_values(checks: Sequence[Check], texts: Sequence[str], main: str) -> li
         return [of_expression]
     right = right_message(checks, texts) or find_expected_elsewhere(checks, texts)
     if not right and len(bugs) == len(checks) == 1:
-        values = {match["value"].strip() for text in texts for match in other_ways(text, main)}
+        values = {text[slice(*place)].strip() for text in texts for place in other_ways(text, main)}
         right = [output_check((value,), role=Role.EXPECTED) for value in values if len(values) == 1]
     right = [check for check in right if not is_name_of(main, check)]
     claimed = [check for check in checks if check.role is not Role.DETAIL]
@@ -51,13 +69,23 @@ def right_values(checks: Sequence[Check], texts: Sequence[str], main: str) -> li
     return right
 
 
-def other_ways(text: str, main: str) -> list[re.Match[str]]:
-    """The sentences of a text that say that other code gives a value, and gives the right one."""
+def other_ways(text: str, main: str) -> list[tuple[int, int]]:
+    """The places of values that other code gives by the words of a text, where these are the right ones."""
     return [
-        match
+        match.span("value" if match["value"] is not None else "given")
         for match in _OTHER_WAY.finditer(text)
-        if without_blanks(match["code"]) not in without_blanks(main)
+        if without_blanks(match["code"] or match["other"]) not in without_blanks(main)
     ]
+
+
+def with_other_ways_as_right(outputs: Sequence[Part], main: str) -> list[Part]:
+    """The outputs, of which those that other code gives below words such as `but` are marked as right."""
+    return [replace(part, elsewhere=True) if _is_of_other_way(part, main) else part for part in outputs]
+
+
+def _is_of_other_way(part: Part, main: str) -> bool:
+    match = _OTHER_WAY_ABOVE.search(part.introduction.strip()[-_MOST_ABOVE:])
+    return match is not None and without_blanks(match["other"]) not in without_blanks(main)
 
 
 def is_name_of(main: str, check: Check) -> bool:

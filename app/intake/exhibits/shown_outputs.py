@@ -230,7 +230,9 @@ def _output_in_prose(part: Part, texts: Sequence[str]) -> list[Part]:
     printed_values = [line for line in values if "`" not in line and is_printed_line(line)]
     printed_values = printed_values or _quoted_lines([line for line in lines if line.strip()], texts)
     if printed_values:
-        return [Part(PartKind.OUTPUT, "\n".join(printed_values), part.heading)]
+        is_whole = len(printed_values) == sum(bool(line.strip()) for line in lines)
+        above = part.before if is_whole else ""
+        return [Part(PartKind.OUTPUT, "\n".join(printed_values), part.heading, above)]
     if output := _output_below_caption(part, [line.strip() for line in lines if line.strip()]):
         return [output]
     heading = _heading_of_bare_lines(part, [line.strip() for line in lines if line.strip()])

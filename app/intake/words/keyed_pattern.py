@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from app.intake.memory import remembers
@@ -26,6 +27,10 @@ class KeyedPattern:
     def search(self, text: str) -> re.Match[str] | None:
         """The first match in a text."""
         return None if self.keys.isdisjoint(words_of(text)) else self.pattern.search(text)
+
+    def finditer(self, text: str) -> Iterator[re.Match[str]]:
+        """All matches in a text."""
+        return iter(()) if self.keys.isdisjoint(words_of(text)) else self.pattern.finditer(text)
 
 
 def key_set(words: str) -> frozenset[str]:

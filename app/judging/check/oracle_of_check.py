@@ -12,7 +12,11 @@ from app.judging.check.output_checks import numbers_in_place
 from app.judging.check.printed_part import part_of
 from app.judging.gone import oracles
 from app.judging.gone.bounds import keeps_bounds
-from app.judging.gone.changed_values import is_like_its_twin, shows_value_called_right
+from app.judging.gone.changed_values import (
+    is_like_its_twin,
+    is_made_of_right_values,
+    shows_value_called_right,
+)
 from app.judging.gone.lines_at_issue import judge_lines_at_issue
 from app.judging.gone.mended_outputs import is_mended, nan_is_gone
 from app.judging.gone.random_values import nan_became_ordinary
@@ -69,7 +73,9 @@ def oracle_of_changes(check: Check, result: Result, expected: Sequence[Check], c
         return oracles.HAS_TRAIT
     if lacks_expected_output(expected):
         return None
-    if shows_value_called_right(check, claim.right_values, stdout):
+    if shows_value_called_right(check, claim.right_values, stdout) or is_made_of_right_values(
+        check, claim.right_values, stdout
+    ):
         return oracles.CALLED_RIGHT
     in_place = numbers_in_place(check, part) if check.kind is CheckKind.VALUE else ()
     if keeps_bounds(check, claim.right_bounds, stdout, in_place):

@@ -18,6 +18,8 @@ _MOST_LINES = 200
 _LEAST_DIGITS = 2
 # A list of fewer lines may change for other reasons.
 _LEAST_LINES = 4
+# So many tokens in order are no accident.
+_LEAST_TOKENS = 3
 _Row = Sequence[Token]
 
 
@@ -39,6 +41,32 @@ def shows_value_called_right(check: Check, called_right: Sequence[str], stdout: 
         if isinstance(number, Number) and not any(matches(each, number) for each in own)
     ]
     return bool(changed) and all(_is_right(one, seen, right, numbers) for one, seen in changed)
+
+
+def is_made_of_right_values(check: Check, called_right: Sequence[str], stdout: str) -> bool:
+    """Whether the one claimed line is now several values that the report calls right, and nothing else."""
+    claimed = claimed_rows(check)
+    seen = [row for line in stdout.splitlines()[: _MOST_LINES + 1] if (row := tokens_of(line))]
+    if len(claimed) != 1 or len(seen) != 1 or same_tokens(claimed[0], seen[0]):
+        return False
+    right = [row for text in called_right if (row := tokens_of(text)) and _is_telling(row)]
+    rest, parts = list(seen[0]), 0
+    while rest:
+        fitting = [row for row in right if same_tokens(row, rest[: len(row)])]
+        if not fitting:
+            return False
+        rest = rest[max(map(len, fitting)) :]
+        parts += 1
+    return parts > 1
+
+
+def _is_telling(row: _Row) -> bool:
+    """Whether it is no single short number or letter, which stands in many lines."""
+    return (
+        is_specific(row)
+        or len(row) >= _LEAST_TOKENS
+        or all(isinstance(token, Number) and token.digits >= _LEAST_DIGITS for token in row)
+    )
 
 
 def _is_rebuilt(check: Check, called_right: Sequence[str], stdout: str) -> bool:

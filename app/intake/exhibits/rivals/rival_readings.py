@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.intake.claim.claims import Check, Claim, Role
+from app.intake.claim.claims import Check, CheckKind, Claim, Role
 from app.intake.claim.endings import ending_of
+from app.intake.claim.slowness import labelled_times
 from app.intake.exhibits.right_values import PRINTED_KINDS, values_of
 from app.intake.exhibits.shown_evidence import is_shown_in, names_error_of
 
@@ -20,6 +21,56 @@ def without_outputs_before_end(readings: list[Claim], title: str) -> list[Claim]
     if ending is None or ending.signal is None or not any(ending.kind in each for each in kinds):
         return readings
     return [each for each, kind in zip(readings, kinds, strict=True) if not kind <= PRINTED_KINDS]
+
+
+def without_measured_times(readings: list[Claim]) -> list[Claim]:
+    """The readings without those that take measured times for values, beside one that something is slower."""
+    bugs = [check for each in readings for check in each.having(Role.BUG)]
+    slower = [check for check in bugs if check.kind is CheckKind.SLOWER]
+    times = {line.strip() for check in slower for line in check.text.split("\n")}
+
+    def shows_times(claim: Claim) -> bool:
+        bugs = claim.having(Role.BUG)
+        return bool(bugs) and all(
+            check.kind is CheckKind.OUTPUT
+            and ({line.strip() for line in check.lines} <= times or labelled_times(check.lines))
+            for check in bugs
+        )
+
+    return [each for each in readings if not shows_times(each)] if times else readings
+
+
+def with_warnings_as_bug(checks: Sequence[Check]) -> list[Check]:
+    """The checks; where the claimed output is the expected one, the warnings beside it are the bug.
+
+    `The number 22.9… and nothing else` is expected, and the report shows warnings and 22.9598.
+    """
+    bugs = [check for check in checks if check.role is Role.BUG]
+    right = [check for check in checks if check.role is Role.EXPECTED]
+    warnings = [
+        check
+        for check in checks
+        if check.role is Role.DETAIL and (check.exception_type or "").endswith("Warning")
+    ]
+    lines = [line for check in bugs for line in check.lines]
+    if (
+        not (bugs and right and warnings)
+        or any(check.kind is not CheckKind.OUTPUT for check in bugs)
+        or not all(_is_shown_by(check, lines) for check in right)
+    ):
+        return list(checks)
+    details = [check.model_copy(update={"role": Role.DETAIL}) for check in bugs]
+    return [*(check.model_copy(update={"role": Role.BUG}) for check in warnings), *details]
+
+
+def _is_shown_by(expected: Check, lines: Sequence[str]) -> bool:
+    """Whether the claimed lines show the expected value, or begin as it does: `22.9...`."""
+    if expected.kind is CheckKind.OUTPUT:
+        return set(expected.lines) <= set(lines)
+    number = expected.number or ""
+    is_cut = any(f"{number}{dots}" in expected.text for dots in ("...", "…"))
+    words = [value for line in lines for value in line.split()]
+    return bool(number) and any(value == number or (is_cut and value.startswith(number)) for value in words)
 
 
 def is_error_asked_for(checks: Sequence[Check], frame: Claim) -> bool:
