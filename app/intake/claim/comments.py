@@ -12,13 +12,14 @@ from typing import TypeGuard
 
 from app.intake.code.syntax import dotted_name, nodes_of, normalise, tree_of
 from app.intake.memory import remembers
-from app.intake.words.comment_forms import in_one_form, is_row_of_values
+from app.intake.words.comment_forms import in_one_form, is_of_version, is_row_of_values, tells_of_before
 from app.intake.words.vocabulary import DTYPE, INSTEAD, MODALS, SHOW, any_of, is_printed_line
 
 _CLAIM = re.compile(r"#+\s*claim\s*:\s*(.*)", re.IGNORECASE)
 _VALUE = re.compile(
     r"(?:(?P<told>prints?|outputs?|returns?|gives?|evaluates? to|yields?|shows?|displays?|is|output|result"
-    r"|got|=+>|-+>|>>>?|→)\s*+:?\s*+)?(?P<value>(?P<open>(?:tensor|array|torch\.Size)\(|[\[({])"
+    r"|got|=+>|-+>|>>>?|→)\s*+:?\s*+)?(?P<value>(?P<open>(?:tensor|array|torch\.Size"
+    r"|(?-i:(?:[a-z]\w{0,30}\.){0,3}(?!\w{0,60}(?:Error|Exception)\b)[A-Z]\w{1,60}))\(|[\[({])"
     r"|[-+]?(?:\d[\d_.]*(?:e[-+]?\d+)?|nan|inf)j?|True|False|None|[A-Z]\w*(?:Error|Exception)(?::.*)?"
     rf"|{DTYPE})",
     re.IGNORECASE,
@@ -50,6 +51,7 @@ _CONSTANT_FIRST = re.compile(
 _JUDGED = re.compile(rf"{_JUDGED_WRONG.pattern}|{_JUDGED_RIGHT.pattern}", re.IGNORECASE)
 _AN_ERROR = re.compile(r"[A-Z]\w{0,100}(?:Error|Exception)\b")
 _MOST_COMMENT = 500
+_OPERATIONS = (ast.Compare, ast.Attribute, ast.Subscript, ast.BinOp)
 _MOST_WORDS = 3
 # The line `# but should be 3` below a comment with a value.
 _WISH = re.compile(
@@ -117,7 +119,7 @@ def commented_outputs(script: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     mended: list[str] = []
     lines = text.split("\n")
     # A script that prints nothing shows its bare comparisons, as at a prompt.
-    shows_value = (ast.Call,) if "print(" in text else (ast.Call, ast.Compare, ast.Attribute, ast.Subscript)
+    shows_value = (ast.Call,) if "print(" in text else (ast.Call, *_OPERATIONS)
     for at, statement in enumerate(tree.body):
         is_shown = isinstance(statement, ast.Expr) and isinstance(statement.value, shows_value)
         if not is_shown and not ("print(" not in text and assigns_result(statement)):
@@ -136,8 +138,7 @@ def commented_outputs(script: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
             mended.append(placed[1])
             continue
         value, judgement = _value_of(comment, literals) if comment else (None, "")
-        if value is None or (_AN_ERROR.match(value) and "print(" not in text):
-            # A script that prints nothing raises the error. It does not show it.
+        if value is None or _is_no_claim(lines, statement, value, prints="print(" in text):
             continue
         is_right = _JUDGED_RIGHT.search(judgement) is not None and _JUDGED_WRONG.search(judgement) is None
         (shown_right if is_right else wrong).append(value)
@@ -145,14 +146,32 @@ def commented_outputs(script: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         right += [expected_value] if expected_value else []
         mended.append(expected_value or value)
     if not wrong and not right:
-        last = max((statement.end_lineno or 0 for statement in tree.body), default=0)
-        printed_lines, expected_lines = _below(text, last)
-        printed_lines = printed_lines or _one_for_each_print(lines[last:], tree)
-        return tuple(printed_lines or _marked_wrong(lines)), tuple(expected_lines)
+        return _values_below(text, tree)
     # A value that is right in one place and wrong in another belongs to both.
     values = (*wrong, *(value for value in shown_right if value in wrong))
     is_replaced = len(right) > len(shown_right) and set(right) <= set(values)
     return values, tuple(mended if is_replaced else right)
+
+
+def _values_below(text: str, tree: ast.Module) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(wrong, right) values in comments below the last statement."""
+    lines = text.split("\n")
+    last = max((statement.end_lineno or 0 for statement in tree.body), default=0)
+    if any(line.startswith("#") and _OUTPUT_BELOW.match(line) for line in lines[:last]):
+        # Each statement has its own output, which the layout reads.
+        return (), ()
+    printed_lines, expected_lines = _below(text, last)
+    printed_lines = printed_lines or _one_for_each_print(lines[last:], tree)
+    return tuple(printed_lines or _marked_wrong(lines)), tuple(expected_lines)
+
+
+def _is_no_claim(lines: Sequence[str], statement: ast.stmt, value: str, *, prints: bool) -> bool:
+    """Whether a value beside a statement is a version, one of before, or an error in place of a value."""
+    line = lines[(statement.end_lineno or 1) - 1].partition("#")[0][-_MOST_COMMENT:]
+    above = lines[statement.lineno - 2] if statement.lineno > 1 else ""
+    # A script that prints nothing raises the error. It does not show it.
+    is_error = _AN_ERROR.match(value) is not None and not prints
+    return is_error or is_of_version(line, value) or tells_of_before(above[:_MOST_COMMENT])
 
 
 def assigns_result(statement: ast.stmt) -> TypeGuard[ast.Assign]:
@@ -215,7 +234,8 @@ def _comment_below(lines: Sequence[str], statement: ast.stmt, *, prints: bool) -
     path = dotted_name(value.func) if isinstance(value, ast.Call) else ()
     at = statement.end_lineno or 0
     line = lines[at].strip() if at < len(lines) else ""
-    is_shown = path[-1:] == ("print",) or (isinstance(value, ast.Call) and not prints)
+    shows_value = isinstance(value, (ast.Call, *_OPERATIONS))
+    is_shown = path[-1:] == ("print",) or (shows_value and not prints)
     # Errors in comments are read by another rule.
     is_error = re.search(r"\b[A-Z]\w{0,100}(?:Error|Exception)\b", line) is not None and path[-1:] != (
         "print",

@@ -10,12 +10,13 @@ from collections.abc import Iterator
 
 from app.intake.claim.claims import Check, CheckKind, Role
 from app.intake.claim.named_errors import own_message
-from app.intake.code.syntax import normalise, tree_of
+from app.intake.code.syntax import nodes_of, normalise, tree_of
 from app.intake.words.languages import in_english
 from app.intake.words.praise import WORKS
 from app.intake.words.vocabulary import FLAGS, MODALS, TYPE, any_of
 
 _ERROR = re.compile(rf"(?<![\w.])(?P<type>{TYPE})(?!\w)(?P<message>[:：][ \t]*\S.*|[.!]?$)")
+_WITH_MESSAGE = re.compile(rf"{TYPE}:[ \t]*\S.{{7,}}")
 _BESIDE = re.compile(r"\S[^#\n]{0,400}[ \t]#+[ \t]{0,4}(?P<text>[^#\n]{3,200})$")
 _MARKS_FAILURE = re.compile(
     r"\b(?:raises|throws|fails|crashes|breaks|errors|dies|segfaults|blows up|goes wrong)\b"
@@ -112,6 +113,11 @@ _MOST_COMMENTS = 400
 _MOST_COMMENT = 500
 
 
+def _may_be_inside(tree: ast.Module) -> bool:
+    """Whether all of the script's blocks run as they stand: none of them catches or chooses."""
+    return not any(isinstance(node, ast.Try | ast.If | ast.Match) for node in nodes_of(tree))
+
+
 def commented_errors(script: str) -> list[Check]:
     """The error that comments say is raised, and the one that should be. Empty for several raised ones."""
     text = normalise(script)
@@ -120,7 +126,7 @@ def commented_errors(script: str) -> list[Check]:
         return []
     bugs: dict[tuple[str, str], Check] = {}
     expected: dict[tuple[str, str], Check] = {}
-    for comment in _comments(text):
+    for comment in _comments(text, inside=_may_be_inside(tree)):
         match = _ERROR.search(comment)
         if match is None:
             bugs |= _message_only(comment)
@@ -174,8 +180,11 @@ def _only_says_so(words: str) -> bool:
     return len(each) <= _MOST_WORDS and _RAISES.issuperset(each)
 
 
-def _comments(text: str) -> Iterator[str]:
-    """The comments outside of functions and classes, each without its signs."""
+def _comments(text: str, *, inside: bool) -> Iterator[str]:
+    """The comments outside of functions and classes, each without its signs.
+
+    `inside`: also those inside that are nothing but an error and its message.
+    """
     count = 0
     if "#" not in text:
         return
@@ -186,8 +195,10 @@ def _comments(text: str) -> Iterator[str]:
             if token.type == tokenize.COMMENT:
                 count += 1
                 # An indented comment belongs to a block that may not run.
-                if token.start[1] == 0 or token.line[: token.start[1]].strip():
-                    yield token.string.lstrip("#! ").strip()[:_MOST_COMMENT]
+                comment = token.string.lstrip("#! ").strip()[:_MOST_COMMENT]
+                is_outside = token.start[1] == 0 or bool(token.line[: token.start[1]].strip())
+                if is_outside or (inside and _WITH_MESSAGE.fullmatch(comment)):
+                    yield comment
     except (tokenize.TokenError, IndentationError, SyntaxError):
         return
 

@@ -71,6 +71,7 @@ from app.intake.remarks.right_messages import message_of_output
 from app.intake.remarks.value_tables import tabled_values
 from app.intake.remarks.values_of_devices import values_of_devices
 from app.intake.remarks.values_of_versions import values_of_versions
+from app.intake.sentences.should_work import should_work
 from app.intake.sessions.shell_sessions import REPEATED
 from app.intake.sessions.timings import LABEL
 from app.intake.snippets.parts import Part, PartKind
@@ -191,12 +192,13 @@ def _readings(
         lambda _: lacking_error([*texts, *should], alone=True),
         lambda _: out_of_bounds(texts[0], sentences_of(texts, should)),
         lambda _: unnamed_error(texts),
+        lambda _: should_work(texts),
     )
     sources: tuple[Callable[[Sequence[Part]], list[Check]], ...] = (
         lambda _: exit_status_checks(parts, list(map(lines_of, usual)), texts),
         lambda _: failure_checks(usual, prose, main),
         lambda outputs: machine_checks(outputs, texts),
-        _checks_of_repeated_runs,
+        lambda outputs: _checks_of_repeated_runs(outputs) or _told_variation(outputs, texts, joined),
         lambda outputs: _checks_of_sides(outputs, several=several),
         lambda _: asserted_checks([part.text for part in prose], main),
         lambda _: _comment_checks(main),
@@ -259,6 +261,16 @@ def _checks_of_repeated_runs(outputs: Sequence[Part]) -> list[Check]:
         return []
     outputs_seen = tuple(dict.fromkeys(texts))
     return [Check(text="\n".join(outputs_seen)[:_MOST_LINE], kind=CheckKind.VARIES, lines=outputs_seen)]
+
+
+def _told_variation(outputs: Sequence[Part], texts: Sequence[str], joined: str) -> list[Check]:
+    """The check that runs differ, if words say so: values in a text are only examples then.
+
+    A block of output is more than an example.
+    """
+    if any(part.before != REPEATED for part in outputs):
+        return []
+    return statements([*texts, joined], {CheckKind.VARIES})
 
 
 def _under_condition(outputs: Sequence[Part], conditions: Sequence[str]) -> list[Check]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from app.intake.layout.commented_blocks import with_commented_outputs
+from app.intake.layout.commented_blocks import with_captioned_sections, with_commented_outputs
 from app.intake.layout.diff_blocks import with_sides_of_diffs
 from app.intake.layout.displayed_objects import with_displayed_objects
 from app.intake.layout.headed_values import with_headed_values, with_labelled_values
@@ -19,6 +19,7 @@ from app.intake.layout.outputs_in_place import (
 )
 from app.intake.layout.paired_outputs import with_captions_of_headings, with_places_of_pairs
 from app.intake.layout.quoted_replies import without_quoted_replies
+from app.intake.layout.repeated_inputs import with_repeated_inputs
 from app.intake.layout.side_tables import with_tables_of_sides
 from app.intake.layout.source_forms import with_data_as_output, with_indented_outputs
 from app.intake.layout.version_rows import with_results_of_versions
@@ -27,6 +28,8 @@ from app.intake.text.markdown import Block
 
 # Each pass sees what the ones above made of the parts.
 _PASSES: tuple[Callable[[Sequence[Part]], list[Part]], ...] = (
+    with_captioned_sections,
+    with_repeated_inputs,
     with_outputs_of_commands,
     with_values_of_labels,
     with_values_of_controls,

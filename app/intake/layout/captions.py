@@ -6,7 +6,7 @@ import re
 
 from app.intake.words.vocabulary import ACTUAL, DESIRED, MODALS, RESULTS, RIGHT, SHOW, any_of
 
-_MARKS = r"[\s*_:>=✅❌✔✗✘➡→\ufe0f-]{0,8}"
+_MARKS = r"[\s*_:：>=✅❌✔✗✘➡→\ufe0f-]{0,8}"
 _RESULT = any_of(RESULTS)
 _NOUNS = (
     r"(?:comportamento|comportamiento|resultado|salida|saída|comportement|résultat|sortie|risultato|uscita"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from textwrap import dedent
 
 from app.intake.claim.comments import commented_outputs
@@ -22,7 +23,20 @@ _COMMENT = re.compile(r"[ \t]*#(?!!) ?(?P<text>.*)$")
 _PRINTS = re.compile(r"[ \t]*(?:print\(|[\w.]+\(.*\)[ \t]*$|[A-Za-z_]\w*[ \t]*$)")
 # The script holds the remark as well, so that it would pass for printed words.
 _REMARK = re.compile(r"[ \t]{1,40}(?:<[-=]{1,8}|←|⟵)(?!\d)[^\n]{0,200}$")
+_COLUMNS = re.compile(r"\S{1,40}(?: {2,40}\S{1,40}){1,40}")
+# The caption of one of several outputs in one block: `# Result with 1.19, which is right`.
+_CAPTION = re.compile(r"#{1,3} ?(?P<words>[^\W\d_][^\n]{1,300})$")
+_CALLED_RIGHT = re.compile(
+    r"\b(?:right|correct\w*|expected|good|fine|ok|should|want(?:ed)?|before)\b", re.IGNORECASE
+)
+_CALLED_WRONG = re.compile(
+    r"\b(?:wrong\w*|incorrect\w*|bad|bug|broken|unexpected\w*|not (?:right|correct|expected|ok|fine)"
+    r"|actual\w*|get|got|now)\b",
+    re.IGNORECASE,
+)
+_MOST_SECTIONS = 6
 _MOST_LINES = 2_000
+_MOST_LINE = 400
 _MOST_CAPTION = 60
 _MOST_WORDS = 4
 _LEAST_LINES = 2
@@ -85,9 +99,14 @@ def _sections(lines: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
         if not (words and side):
             section += [line] if line.strip() else []
             continue
-        if caption and section and not _is_code(section) and not any(map(is_prose, section)):
+        if caption and section and not _is_code(section) and not any(map(_is_sentence, section)):
             yield caption, section
         caption, section = side, []
+
+
+def _is_sentence(line: str) -> bool:
+    """Whether a line is prose. In `   a  b` the first word is the name of a column."""
+    return len(line.split()) > 1 and is_prose(line) and _COLUMNS.fullmatch(line.strip()[:_MOST_LINE]) is None
 
 
 def _is_code(lines: Sequence[str]) -> bool:
@@ -135,3 +154,44 @@ def _is_output(run: Sequence[str]) -> bool:
     if any(_side_of(line.strip()[:_MOST_CAPTION]) for line in run):
         return False
     return is_printed and not does_something("\n".join(run))
+
+
+def with_captioned_sections(parts: Sequence[Part]) -> list[Part]:
+    """The parts, in which an output with a comment above each of its sections is one output for each."""
+    result: list[Part] = []
+    for part in parts:
+        sections = (
+            _sections_below_captions(part.text) if part.kind is PartKind.OUTPUT and "#" in part.text else []
+        )
+        result += [replace(part, text=text, before=words) for words, text in sections] or [part]
+    return result
+
+
+def _sections_below_captions(text: str) -> list[tuple[str, str]]:
+    """(caption, lines) of each section; empty unless every caption says which output it is."""
+    sections: list[tuple[str, list[str]]] = []
+    for line in text.split("\n")[:_MOST_LINES]:
+        caption = _CAPTION.match(line)
+        if caption:
+            sections.append((_words_of(caption["words"]), []))
+        elif sections:
+            sections[-1][1].append(line)
+        elif line.strip():
+            return []
+    is_told = all(words and any(map(str.strip, lines)) for words, lines in sections)
+    if not 1 < len(sections) <= _MOST_SECTIONS or not is_told:
+        return []
+    return [(words, "\n".join(lines).strip("\n")) for words, lines in sections]
+
+
+def _words_of(caption: str) -> str:
+    """The caption for one side, or the words that name a version; empty if they tell nothing."""
+    words = caption.strip()
+    if side := _side_of(words[:_MOST_CAPTION]):
+        return side if side in {EXPECTED, SEEN} else words
+    is_right, is_wrong = _CALLED_RIGHT.search(words), _CALLED_WRONG.search(words)
+    if is_wrong:
+        return SEEN
+    if is_right:
+        return EXPECTED
+    return words if version_named(words) is not None else ""

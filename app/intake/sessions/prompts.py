@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Sequence
 
@@ -19,7 +20,40 @@ _CAPTION_AT_PROMPT = re.compile(
     r">>> ?#+ ?(?P<words>(?:expected|desired|correct|should be|wanted)(?: \w{1,12}){0,2})[\s:.]{0,3}",
     re.IGNORECASE,
 )
+_MOST_LITERAL = 2_000
+_NAMES_IN_VALUES = {
+    "array",
+    "Array",
+    "DeviceArray",
+    "tensor",
+    "Tensor",
+    "nan",
+    "inf",
+    "float32",
+    "float64",
+} | {*("int64", "int32", "np", "numpy", "torch", "object", "bool", "Counter", "OrderedDict", "dtype")}
+_LITERAL_NODES = (
+    *(ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.UnaryOp, ast.USub, ast.UAdd, ast.Load),
+)
 _IPYTHON_MORE = re.compile(r"[ \t]*\.{3,}: ?")
+
+
+# `array([1., 2.])`, `DeviceArray([…])`, `tensor(3)`: a call that is how a value is printed.
+_REPRESENTATION = re.compile(
+    r"(?:(?:Device)?[Aa]rray|tensor|Tensor|(?:np|numpy)\.(?:float|u?int|bool|complex|str_|array)\w{0,6}|Counter|OrderedDict)\("
+)
+
+
+def is_literal(text: str) -> bool:
+    """Whether a line is a value as Python prints it, and neither a name nor an operation."""
+    try:
+        tree = ast.parse(text.strip()[:_MOST_LITERAL], mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    if isinstance(tree, ast.Call):
+        names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        return _REPRESENTATION.match(text.strip()) is not None and names <= _NAMES_IN_VALUES
+    return all(isinstance(node, _LITERAL_NODES) for node in ast.walk(tree))
 
 
 def is_prompt(line: str) -> bool:

@@ -56,6 +56,12 @@ _SETTING = re.compile(
     r"|-(?:O{1,2}|B|E|I|S|u|X \w+|W \w+) (?=\S))"
 )
 _OF_PACKAGE = re.compile(r"(?<![\w.])(?P<package>[A-Za-z][\w-]{1,40})==(?P<version>\d[\w.]{0,12})")
+# `for i in {1..10}; do python t.py; done`, `seq 5 | xargs -I{} python t.py`, with the count or each number.
+_LOOP = re.compile(
+    r"\bfor \w{1,20} in (?:[`$(]{1,2}seq (?:1 )?(?P<seq>\d{1,3})[`)]|\{1\.\.(?P<braces>\d{1,3})\}"
+    r"|(?P<each>\w{1,6}(?: \w{1,6}){1,40})) ?; ?do [^\n]{0,300}?\bpython[^\n]{0,300}; ?done"
+    r"|\bseq (?:1 )?(?P<piped>\d{1,3}) ?\| ?xargs [^\n]{0,100}\bpython\b"
+)
 # The words that introduce the output of one of several starts of the same command.
 REPEATED = "One of several runs:"
 
@@ -119,12 +125,27 @@ def answers_of_repeated_command(
 ) -> tuple[tuple[str, str], ...]:
     """(command, output) of each start, if the session does nothing but start one command several times."""
     starts = [at for at, is_command in enumerate(are_commands) if is_command]
+    if len(starts) == 1:
+        return _answers_of_loop(lines[starts[0]], lines[starts[0] + 1 :])
     if len(starts) < 2 or len({lines[at].strip() for at in starts}) > 1:
         return ()
     ends = [*starts[1:], len(lines)]
     return tuple(
         (REPEATED, "\n".join(lines[start + 1 : end]).strip()) for start, end in zip(starts, ends, strict=True)
     )
+
+
+def _answers_of_loop(command: str, below: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """(command, output) of each start in a loop of the shell, which all print the same number of lines."""
+    loop = _LOOP.search(command[:_MOST_COMMAND])
+    if loop is None:
+        return ()
+    count = len(loop["each"].split()) if loop["each"] else int(loop["seq"] or loop["braces"] or loop["piped"])
+    lines = [line for line in below if line.strip()]
+    size = len(lines) // count if count else 0
+    if not size or len(lines) != size * count:
+        return ()
+    return tuple((REPEATED, "\n".join(lines[at : at + size])) for at in range(0, len(lines), size))
 
 
 def answers_of_variants(lines: Sequence[str], are_commands: Sequence[bool]) -> tuple[tuple[str, str], ...]:

@@ -85,7 +85,8 @@ _DO_NOT_RUN = re.compile(
     re.IGNORECASE,
 )
 _NOT_TO_RUN = re.compile(
-    r"\b(?:not|isn['’]t|is no|no) (?:yet )?(?:the |a |my |an |meant as )?(?:actual |real )?(?:repro\w*"
+    r"\b(?:not|isn['’]t|is no|no) (?:yet )?(?:the |a |my |an |meant as )?(?:actual |real )?"
+    r"(?:repro(?!ducible (?:between|across|from|over|with)\b)\w*"
     r"|script to run)\b|\bnot (?:meant )?to be run\b"
     r"|\b(?:ignore|disregard|skip) (?:this|that|it|me|the following|what follows|please)?\W*$"
     r"|[,(;:] (?:please )?(?:ignore|disregard)\b|\bpseudo-?code\b"

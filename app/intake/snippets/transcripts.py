@@ -17,6 +17,7 @@ from app.intake.sessions.prompts import (
     PROMPT,
     ipython_session,
     is_ipython_session,
+    is_literal,
     is_prompt,
     is_python_session,
     python_session,
@@ -110,10 +111,16 @@ def _session_with_prompts(text: str, lines: list[str]) -> Piece | None:
 
 
 def _with_prompt_as_mark(lines: list[str]) -> Piece | None:
-    """Code without prompts above lines such as `>>> A b`, which are no Python: `>>>` marks the output."""
+    """Code above lines such as `>>> A b`, which are no Python, or `>>> [1]`: `>>>` marks the output.
+
+    Lines `>>> [1]` that stand alone are output, too.
+    """
     first = next((line for line in lines if line.strip()), "")
     marked = [line[3:].strip() for line in lines if line.startswith(">>>")]
-    if not marked or PROMPT.match(first) or all(map(parses, marked)):
+    are_values = bool(marked) and all(map(is_literal, marked))
+    if are_values and len(marked) == sum(bool(line.strip()) for line in lines):
+        return Piece(output="\n".join(marked))
+    if not marked or PROMPT.match(first) or (all(map(parses, marked)) and not are_values):
         return None
     code = "\n".join("" if line.startswith(">>>") else line for line in lines)
     return Piece(code=code.strip("\n"), output="\n".join(marked)) if does_something(code) else None
@@ -189,7 +196,7 @@ def _is_printed(statement: ast.stmt, bound: AbstractSet[str]) -> bool:
         )
         # `(20, 10) (20,)` are two tuples that were printed. No tuple can be called.
         are_literals = isinstance(value.func, ast.Tuple | ast.List | ast.Constant | ast.Dict | ast.Set)
-        return of_its_own or are_literals or _is_of_library(value.func, bound)
+        return of_its_own or are_literals or _is_of_library(value.func, bound) or _is_record(value, bound)
     if isinstance(value, ast.UnaryOp | ast.BinOp):
         return all(
             isinstance(part, ast.Constant | ast.UnaryOp | ast.BinOp | ast.operator | ast.unaryop)
@@ -198,6 +205,13 @@ def _is_printed(statement: ast.stmt, bound: AbstractSet[str]) -> bool:
     if isinstance(value, ast.Constant):
         return not isinstance(value.value, str)
     return isinstance(value, ast.List | ast.Tuple | ast.Dict | ast.Set) or _is_name(value, bound)
+
+
+def _is_record(call: ast.Call, bound: AbstractSet[str]) -> bool:
+    """True for `ModeResult(mode=2, count=1)`, if the script has no such name."""
+    name = call.func.id if isinstance(call.func, ast.Name) else ""
+    is_named = bool(call.keywords) and not call.args and all(keyword.arg for keyword in call.keywords)
+    return is_named and name[:1].isupper() and name not in bound
 
 
 def _is_name(value: ast.expr, bound: AbstractSet[str]) -> bool:

@@ -39,8 +39,8 @@ _RIGHT_THEN_WRONG = re.compile(
 # `7 (correct: 3)`, `7; true value 3`, `gives 7 but 3 expected`, `7 (3 in numpy)`, `7 != 3`.
 _PAIR = re.compile(
     rf"(?:(?:it |this |i |we )?{_SEEN}:? )?(?P<wrong>{_V})(?:[,;.]? ?\(?|[,;]? but |,? while |,? and not )\s?"
-    rf"(?:{_RIGHT}(?: is|:|=)? ?(?P<a>{_V})|(?P<b>{_V}),? (?:is |was |would be )?(?:expected"
-    rf"|correct|right|wanted)"
+    rf"(?:(?:(?:i|we)(?: would|['’]d)? )?{_RIGHT}(?: is|:|=)? ?(?P<a>{_V})"
+    rf"|(?P<b>{_V}),? (?:is |was |would be )?(?:expected|correct|right|wanted)"
     rf"|(?:in |with |by |from )?{_TOOLS} ?{_SAYS} ?(?P<c>{_V})|(?P<d>{_V}) (?:in|with|by|from"
     rf"|according to) {_TOOLS}"
     rf"|(?:!=|≠|<>|=/=|vs\.?|versus) ?(?P<e>{_V})(?: expected| \(expected\))?)\)?[\s.!?]*$",
@@ -75,6 +75,26 @@ _TRUTH_ALONE = re.compile(
 # `4.0 3.0` beside `print(a, b)`.
 _PLAIN = rf"(?:True|False|None|{_NUMBER})"
 _ROW = re.compile(rf"{_PLAIN}(?:,? {_PLAIN}){{1,12}}", re.IGNORECASE)
+
+
+# `print(np.__version__)  # 1.12`: the comment says which version it was.
+_OF_VERSION = re.compile(r"version", re.IGNORECASE)
+_VERSION = re.compile(r"v?\d{1,4}(?:\.\w{1,12}){1,4}(?:\+\w{1,20})?")
+_BEFORE = re.compile(
+    r"\s*#+ ?(?:the )?(?:before|until|till|up to|prior to|previously|formerly|older?|earlier|in the past"
+    r"|used to)\b[^\n]{0,60}$",
+    re.IGNORECASE,
+)
+
+
+def is_of_version(code: str, value: str) -> bool:
+    """Whether a value beside a statement about a version is one."""
+    return _OF_VERSION.search(code) is not None and _VERSION.fullmatch(value.strip("\"'")) is not None
+
+
+def tells_of_before(line: str) -> bool:
+    """Whether a line is a comment that says that the statement below is how it was: `# before 1.20`."""
+    return "#" in line and _BEFORE.match(line) is not None
 
 
 def is_row_of_values(comment: str) -> bool:

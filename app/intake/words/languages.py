@@ -27,6 +27,16 @@ _WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
     (
+        "should work",
+        (
+            r"(?:müssten?|sollten?|muss|müssen|soll|sollen)(?: \w{1,12}){0,2} (?:funktionieren|laufen|gehen)",
+            r"(?:devrait|doit) (?:marcher|fonctionner|passer)",
+            r"(?:debería|debe|deveria|deve)n? (?:funcionar|ejecutarse|correr|rodar)",
+            r"dovrebbe (?:funzionare|girare)",
+            r"(?:должен|должна|должно|должны) (?:работать|выполняться|запускаться)",
+        ),
+    ),
+    (
         "should be",
         (
             r"(?:müsste|sollte|muss|soll)(?:n)?(?: eigentlich| aber)?(?: es)?(?: \w{1,12})?(?= [`\d\[(-])",
@@ -81,6 +91,20 @@ _WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
             r"richtig (?:wäre|ist)|korrekt (?:wäre|ist)",
             r"le (?:bon|vrai) (?:résultat|chiffre) est",
             r"lo correcto (?:es|sería)|o correto (?:é|seria)",
+        ),
+    ),
+    (
+        "differs from run to run",
+        (
+            r"(?:bei )?jede[ms]? (?:mal|start|lauf|aufruf|durchlauf)(?: \w{1,12}){0,3} ander(?:s|e[snrm]?)",
+            r"von (?:lauf zu lauf|mal zu mal)",
+            r"(?:change|varie|diffère) (?:à chaque|d['’]une) (?:exécution|fois|lancement|appel)",
+            r"à chaque (?:exécution|fois|lancement)(?: \w{1,12}){0,3} (?:différente?s?|autres?)",
+            r"(?:cambia|varía|muda|varia) (?:en|con|a|de|ad) (?:cada|una|ogni) (?:ejecución|vez|execução)",
+            r"cambia (?:a|ad) ogni (?:esecuzione|avvio)",
+            r"(?:en )?cada (?:vez|ejecución|execução)(?: \w{1,12}){0,3} (?:distint[oa]|otr[oa]|diferente)s?",
+            r"(?:при каждом запуске|каждый раз)(?: \w{1,14}){0,3} (?:друг\w{1,5}|разн\w{1,5}|по-разному)",
+            r"от запуска к запуску",
         ),
     ),
     (
@@ -212,6 +236,8 @@ _KEYS = key_set(
     "resultado retorna retourne revienta richtig risultato résultat salida saída sbagliato seit si soll "
     "solleva solln sollte sollten sortie sous stampa statt stattdessen stürzt su substitui sur "
     "sustituye tandis und unter vai verhalten vez wenn wirft während à ändert вместо возвращает вывод "
+    "lauf mal start aufruf durchlauf varie diffère chaque muda varía varia ogni cada каждом каждый запуска "
+    "deben müssen sollen müsste sollte должна должны deverian deven deberían debenn "
     "выводит выдает выдаёт вызывает должен должно начиная но ожидается ожидал ожидала ожидалось "
     "ожидался ошибка падает печатает работает работало тогда"
 )
@@ -219,8 +245,12 @@ _KEYS = key_set(
 _SIGNS: tuple[tuple[str, str], ...] = (
     ("instead of", r"而不是|而非|而不应该?是?"),
     (
+        "should work",
+        r"(?:应该|應該|应当)(?:是)?(?:能够|可以|能|会)?(?:正常)?(?:运行|工作|执行|使用)|動くはず(?:です|だ)?",
+    ),
+    (
         "should be",
-        r"(?:应该?|應該?|理应)(?:当|當)?(?:是|为|為|打印|输出|輸出|返回|得到|等于|等於|变成|变为|回到|恢复到|一直是)|正确(?:的)?(?:值|结果|答案)?(?:是|为|应为)",
+        r"(?:应该?|應該?|理应)(?:当|當)?(?:是|为|為|打印|输出|輸出|返回|得到|等于|等於|变成|变为|回到|恢复到|一直是)|正确(?:的)?(?:值|结果|答案)?(?:应该|应当)?(?:是|为|应为)",
     ),
     ("Expected", r"(?:期望|预期|預期|期待)(?:的)?(?:值|结果|输出|結果|出力)?(?:是|为)?"),
     ("Output", r"(?:实际)?(?:输出|輸出|结果|出力|実行結果)(?=\s*[:：])"),
@@ -229,6 +259,14 @@ _SIGNS: tuple[tuple[str, str], ...] = (
         r"(?:打印|输出|輸出|返回|得到|显示|显示出)(?:了|出|为|的是)?(?=[\s`\d\[(-])|(?:结果|输出)(?:是|为)",
     ),
     ("raises", r"(?:抛出|报错|引发|报)(?:了)?(?=[\s`A-Z:：])"),
+    (
+        "differs from run to run",
+        r"每次(?:运行|執行|执行|启动)?(?:得到)?的?(?:结果|結果|输出|值)?[都会也]?(?:不一样|不同|不一致|会变)",
+    ),
+    (
+        "differs from run to run",
+        r"(?:実行する(?:たび|度)に|実行(?:ごと|毎)に|毎回)(?:結果|出力|値)?[がはも]?(?:変わ|異な|違)[るうっいり]{1,2}",
+    ),
     ("works", r"(?:正常|没有?问题|可以运行)"),
     ("but", r"但是|可是|然而"),
     ("wrong", r"(?:错误|不正确|不对)"),

@@ -6,18 +6,19 @@ import re
 
 from app.intake.words.vocabulary import EXPECT, FLAGS, MODALS, any_of
 
+_A_RUN = r"(?:run|start|launch|execution|session|invocation|restart|try)"
 _RUNS = (
-    r"(?:from run to run|from one run|between runs|across runs|between (?:identical|repeated|two) runs"
-    r"|run[- ]to[- ]run)"
+    rf"(?:from {_A_RUN} to {_A_RUN}|from one {_A_RUN}|between runs|across runs"
+    r"|between (?:identical|repeated|two|different) runs|run[- ]to[- ]run)"
 )
+_EACH_RUN = rf"(?:every|each)\s+(?:time|single time|{_A_RUN})"
 OVER_RUNS = re.compile(rf"\b{_RUNS}\b", FLAGS)
 _VARIES = re.compile(
-    r"\b(?:another|different|other|new|changing|varying|inconsistent)\b[^.;\n]{0,40}\b(?:every"
-    r"|each)\s+(?:time|run|execution)\b"
-    r"|\b(?:every|each)\s+(?:time|run|execution)\b[^.;\n]{0,30}\b(?:another|different|differs|other"
-    r"|new|changes)\b"
+    rf"\b(?:another|different|other|new|changing|varying|inconsistent)\b[^.;\n]{{0,40}}\b{_EACH_RUN}\b"
+    rf"|\b{_EACH_RUN}\b[^.;\n]{{0,30}}\b(?:another|different|differs|other|new|changes|something else)\b"
     rf"|\b(?:changes?|var(?:y|ies)|differs?|different|inconsistent)\b[^.;\n]{{0,40}}\b(?:{_RUNS}"
-    r"|(?:each|every) run)\b|\b(?:not|non|n['’]t)[- ]?(?:be )?(?:deterministic|repeatable)\b"
+    rf"|{_EACH_RUN})\b"
+    r"|\b(?:not|non|n['’]t)[- ]?(?:be )?(?:deterministic|repeatable)\b"
     r"|\bnon-?deterministic\b|\bnon-?determinism\b"
     r"|\b(?:results?|outputs?|values?|numbers?|loss|training|runs?)\b[^.;\n]{0,40}\bnot reproducible\b"
     r"|\b(?:non|un|ir)-?reproducible (?:results?|outputs?|values?|numbers?|loss(?:es)?|training"

@@ -97,13 +97,18 @@ def other_readings(readings: Sequence[Claim], failing: str) -> tuple[Claim, ...]
     for reading in readings[1:]:
         name = _bug_of(reading)
         bugs = reading.having(Role.BUG)
+        # Runs that differ show more than one value.
+        is_example = readings[0].checks[0].kind is CheckKind.VARIES and all(
+            bug.kind in {*PRINTED_KINDS, CheckKind.VARIES} for bug in bugs
+        )
         is_right = bool(right) and all(values_of(bug) <= right for bug in bugs)
         is_same = is_failure(readings[0].checks) and all(
             is_shown_in(bug, failing) or names_error_of(readings[0], bug) for bug in bugs
         )
-        if name and name not in names and not (is_right or is_same or _is_part_of(bugs, readings[0])):
-            names.add(name)
-            others.append(reading)
+        if name in names or not name or is_example or is_right or is_same or _is_part_of(bugs, readings[0]):
+            continue
+        names.add(name)
+        others.append(reading)
     return tuple(others)
 
 
