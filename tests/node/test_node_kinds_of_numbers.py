@@ -77,7 +77,8 @@ MASKS = {
     "infinite by a mask": (
         SUM + "print(x.masked_fill(x > 0.3, -torch.inf).exp() / 3 + x)\n", "rounding_before_a_decision"),
     "multiplied by a mask": (SUM + "print(x * (x > 0.3))\n", "rounding_before_a_decision"),
-    "filled in place": (SUM + "m = x > 0.3\nx.masked_fill_(m, 7.0)\nprint(x / 3)\n", "rounding"),
+    "filled in place": (
+        SUM + "m = x > 0.3\nx.masked_fill_(m, 7.0)\nprint(x / 3)\n", "rounding_before_a_decision"),
     # Both pieces meet there.
     "at a joint": (SUM + "print(torch.where(x > 0.3, x, 0.6 - x))\n", "rounding"),
     "the same mask": (SUM + "print(torch.where(x > 0.2, x.exp(), -x))\n", "rounding"),

@@ -40,8 +40,9 @@ stand_ins = load("../check/stand_ins")
 kinds = load("step_kinds", shadow=shadow, stand_ins=stand_ins)
 whole = load("whole_numbers", shadow=shadow)
 parts = {"together": together, "step_kinds": kinds, "whole_numbers": whole}
-parts["choices"] = load("choices", shadow=shadow)
-parts["masks"] = load("masks", shadow=shadow)
+for name in ("../decisions/choices", "../decisions/flips", "formulas"):
+    parts[name.split("/")[-1]] = load(name, shadow=shadow)
+parts["decisions"] = load("../decisions/decisions", shadow=shadow, **parts)
 steps = load("shadow_steps", shadow=shadow, **parts)
 
 def tensor_of(value):
@@ -59,7 +60,7 @@ def begun(case):
     for part in (case["call"] + ".default").split(".")[:2]: func = getattr(func, part)
     args = [tensor_of(value) for value in case["args"]]
     kwargs = {name: tensor_of(value) for name, value in case["kwargs"].items()}
-    follower = steps.Follower(shadow.Shadow(), None, lambda *_: False)
+    follower = steps.Follower(shadow.Shadow(), SimpleNamespace(), lambda *_: False)
     known = SimpleNamespace(func=func, kind=kinds.Kind(func))
     step = shadow.Step(1, SimpleNamespace(known=known, args=args, kwargs=kwargs))
     return follower, follower._begin(step, list(collect([args, *kwargs.values()])))

@@ -149,9 +149,10 @@ class Restart(Message):
 
 
 class Decision(Message):
-    """An operation that gives truth values or integers, and gives `elements` other ones in float64.
+    """An operation of whose truth values, integers or order `elements` are rounding's.
 
-    `single`: it gives one only, which may decide where the script goes on.
+    They are other ones in float64, or if the inputs are rounded otherwise. `single`: it gives one only, which
+    may decide where the script goes on, or a number follows it.
     """
 
     number: Count
@@ -160,18 +161,29 @@ class Decision(Message):
     single: bool = False
 
 
+class PythonDecision(Message):
+    """A line of the script that decides by numbers that it took out of tensors.
+
+    `why`: they lie as near to each other or to a threshold as rounding may carry them (`near`), or to a whole
+    number (`whole`), or Python computes with them in a way that is not followed (`unknown`).
+    """
+
+    line: Count
+    why: Literal["near", "whole", "unknown"]
+
+
 class Shadow(Message):
     """Values that a script shows, held against float64, which was computed beside it.
 
     `restart_count` counts all restarts, `free_choices` those of them where several answers are right.
     `undefined` has casts of numbers that the integer type can't hold: `elements` of them; `overflowed`
     has arithmetic on integers that goes beyond its type. `unwritten` has operations that read `elements`
-    which nobody had written. `alike` names pairs of shown tensors that different operations gave: nearly
+    which nobody had written. `alike` names pairs of shown tensors that different formulas gave: nearly
     the same, and apart in float64, too. `nearest`: each step gave the nearest numbers of its type, as
-    IEEE 754 has it. `of_itself` has differences of a tensor with itself. `stopped_at` is the operation at
-    which `stopped_by`, a budget, ended it: what is shown later has no reference. `seconds` is the time
-    that it took. `omitted` counts shown values that were not held against it, and comparisons and values
-    outside that have no place here.
+    IEEE 754 has it. `of_itself` has differences of a tensor with itself. `by_python` has what Python decides,
+    and rounding may. `stopped_at` is the operation at which `stopped_by`, a budget, ended it: what is shown
+    later has no reference. `seconds` is the time that it took. `omitted` counts shown values that were not
+    held against it, and comparisons and values outside that have no place here.
     """
 
     values: Annotated[list[ShownValue], Field(max_length=100)] = Field(default_factory=list)
@@ -186,6 +198,7 @@ class Shadow(Message):
     overflowed: Annotated[list[Decision], Field(max_length=10)] = Field(default_factory=list)
     unwritten: Annotated[list[Decision], Field(max_length=10)] = Field(default_factory=list)
     of_itself: Annotated[list[Decision], Field(max_length=10)] = Field(default_factory=list)
+    by_python: Annotated[list[PythonDecision], Field(max_length=5)] = Field(default_factory=list)
     nearest: bool = False
     stopped_at: Count | None = None
     stopped_by: Literal["bytes", "seconds"] | None = None

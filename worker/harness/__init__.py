@@ -136,9 +136,13 @@ _LOADED_BY_THE_HARNESS = (
     "shadow/shown_values.py",
     "shadow/unwritten.py",
     "shadow/whole_numbers.py",
-    "shadow/choices.py",
+    "decisions/choices.py",
     "shadow/alike.py",
-    "shadow/masks.py",
+    "decisions/flips.py",
+    "decisions/script_text.py",
+    "decisions/script_numbers.py",
+    "shadow/formulas.py",
+    "decisions/decisions.py",
     "shadow/step_digests.py",
 )
 _LOADED_BY_THE_PAUSED = ("hidden.py", "isolate.py", "tripwire.py", "watch.py")

@@ -30,7 +30,7 @@ CHECK_SECONDS = 40.0
 ANSWER_BYTES = 64 << 10
 MOST_OWN = 20
 # Parts of the shadow that need nothing else.
-PARTS = ("together", "whole_numbers", "choices", "masks")
+PARTS = ("together", "whole_numbers", "choices", "flips", "formulas")
 # Whether there is a card. Asking torch would start its driver, and then a child could not use it.
 CARDS = any(map(os.path.exists, ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")))
 PLAIN = {torch.Tensor, torch.nn.Parameter}
@@ -329,16 +329,17 @@ def start(printed=None):
     """Start to record. Returns the Trace. `printed` captures what the script prints; None: nothing does."""
     trace = Trace()
     try:
-        trace.stand_ins = load("stand_ins")
+        trace.stand_ins, trace.own = load("stand_ins"), load("own_kernels").OwnKernels()
         shadow = load("shadow", tensors_of=tensors_of, noise=load("noise"))
         table = shadow.Shadow()
         trace.snapshots = load("snapshots", shadow=shadow).Snapshots(table, copy_to_cpu)
+        numbers = load("script_numbers", shadow=shadow, script_text=load("script_text")).ScriptNumbers()
         alike = load("alike", shadow=shadow).Alike(table)
-        trace.shown = load("shown_values", shadow=shadow).ShownValues(table, alike)
+        trace.shown = load("shown_values", shadow=shadow).ShownValues(table, alike, numbers)
         trace.shown.watch_reading(lambda: trace.seen)
-        trace.own = load("own_kernels").OwnKernels()
         parts = {name: load(name, shadow=shadow) for name in PARTS}
         kinds = parts["step_kinds"] = load("step_kinds", shadow=shadow, stand_ins=trace.stand_ins)
+        parts["decisions"] = load("decisions", shadow=shadow, **parts)
         steps = load("shadow_steps", shadow=shadow, **parts)
         trace.unwritten = load("unwritten", shadow=shadow).Unwritten(table.unwritten)
         trace.new_kind, trace.bits = kinds.Kind, parts["whole_numbers"].Bits(table)

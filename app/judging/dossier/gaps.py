@@ -19,6 +19,13 @@ _OF_THE_TEXT = {
     "ImportError",
     "SyntaxError",
 }
+_BY_PYTHON = {
+    "near": "In line {line} Python decides by numbers that lie as near to each other as rounding moves them. "
+    "So rounding may decide.",
+    "whole": "In line {line} Python makes a whole number of one that lies as near to a step as rounding "
+    "moves it. So rounding may decide.",
+    "unknown": "In line {line} Python decides by numbers that it has computed itself, which is not followed.",
+}
 # A threshold is near if rounding may move the number across it.
 _SPREADS = 8
 
@@ -140,6 +147,7 @@ def _gaps(trace: Trace) -> list[str]:
         "Nothing shows whether they are meant to be the same number."
         for one, other in shadow.alike[:2]
     ]
+    rows += [_BY_PYTHON[each.why].format(line=each.line) for each in shadow.by_python[:2]]
     if shadow.omitted:
         rows.append(f"{shadow.omitted} further shown values were left out.")
     return rows

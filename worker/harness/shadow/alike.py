@@ -1,19 +1,23 @@
-"""Finds shown tensors that are nearly the same and were computed by different operations.
+"""Finds shown tensors that are nearly the same and were computed by different formulas.
 
-If float64 tells them apart as well, they are two formulas, and nobody knows whether they are meant to be the
-same: an average with a wrong divisor looks like that. `trace.py` loads it.
+If float64 tells them apart as well, nobody knows whether they are meant to be the same: an average with a
+wrong divisor looks like that. `trace.py` loads it.
 """
+
+import sys
 
 import torch
 
 shadow = globals()["shadow"]
 
-# Larger tensors are not compared, and no more than so many shapes, operations and pairs.
-MOST_ELEMENTS, MOST_SHAPES, MOST_MAKERS, MOST_PAIRS = 1 << 12, 64, 4, 5
+# Larger tensors are not compared, and no more than so many shapes, formulas and pairs.
+MOST_ELEMENTS, MOST_SHAPES, MOST_FORMULAS, MOST_PAIRS = 1 << 12, 64, 8, 5
 # Nearly the same: this share of the largest element. Single numbers are often close by chance.
 SHARE, SHARE_OF_ONE = 0.1, 0.015
 # A multiple of what rounding moves the shadows by, and units in the last place.
 SPREADS, UNITS = 8, 16
+# So many frames above a printing there is a line of the script.
+MOST_FRAMES = 24
 
 
 class Alike:
@@ -22,11 +26,12 @@ class Alike:
     def __init__(self, table):
         self.table = table
         self.pairs = []
-        # The first one of each operation, by kind and shape: its name, storage, reference and bounds.
+        # The first one of each formula, by kind and shape: the place in the script and the number of the
+        # operation before it, its name, storage, reference and bounds.
         self.first = {}
 
-    def look(self, name, tensor, views):
-        """Hold a shown tensor against those of the same shape that other operations gave."""
+    def look(self, name, number, tensor, views):
+        """Hold a shown tensor against those of the same shape that other formulas gave."""
         maker = self.table.maker_of(tensor)
         if not maker or tensor.is_complex() or tensor.numel() > MOST_ELEMENTS:
             return
@@ -35,14 +40,30 @@ class Alike:
         makers = self.first.get(key)
         if makers is None and len(self.first) < MOST_SHAPES:
             makers = self.first[key] = {}
-        if makers is None or maker in makers or len(makers) >= MOST_MAKERS:
+        if makers is None or maker in makers or len(makers) >= MOST_FORMULAS:
+            return
+        place = place_in_script()
+        if any(there == place and at != number for (there, at), _ in makers.values()):
+            # A loop shows the same number at another time.
             return
         storage = shadow.storage_of(tensor)._cdata
         mine = (name, storage, tensor.numel(), *bounds_of(tensor, views))
-        for other in makers.values():
+        for _, other in makers.values():
             if storage != other[1] and len(self.pairs) < MOST_PAIRS and is_alike(mine, other):
                 self.pairs.append([other[0], name])
-        makers[maker] = mine
+        makers[maker] = ((place, number), mine)
+
+
+def place_in_script():
+    """The place in the script that shows something now; None if it is not near."""
+    frame = sys._getframe(1)
+    for _ in range(MOST_FRAMES):
+        if frame is None:
+            return None
+        if frame.f_globals.get("__name__") == "__main__":
+            return frame.f_code, frame.f_lasti
+        frame = frame.f_back
+    return None
 
 
 def bounds_of(tensor, views):

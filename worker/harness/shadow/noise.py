@@ -47,12 +47,15 @@ class Noise:
         sizes = sizes.nan_to_num(0.0, 0.0, 0.0)
         return values + sizes * unit * self.numbers(values.shape, values.device)
 
-    def round_in_place(self, values, sizes, dtype, *, finite):
+    def round_in_place(self, values, sizes, dtype, share, *, finite):
         """As `add_rounding`, into `values` themselves, which are real. `sizes` None: by their own sizes.
 
-        `finite`: whether all of the values are.
+        `share`: 1 where the step has rounded, 0 where it has not; None: it has everywhere. `finite`: whether
+        all of the values are.
         """
         noise = self.numbers(values.shape, values.device)
+        if share is not None:
+            noise = noise * share
         sizes = values if sizes is None else sizes
         if not finite or dtype is torch.float64:
             sizes = sizes.nan_to_num(0.0, 0.0, 0.0)

@@ -130,8 +130,9 @@ class Entry:
 
     def __init__(self, origin, plain, copies):
         self.origin, self.copies = origin, copies
-        # The operation that gave the elements; empty for what the script began with.
-        self.maker = ""
+        # The operation that gave the elements, and how: see `formulas.py`. Empty for what the script began
+        # with.
+        self.maker, self.formula = "", ()
         # How often torch counted a change of them, by the tensor that was used last.
         self.version = 0
         self.on_cpu = plain.device.type == "cpu"
@@ -201,8 +202,8 @@ class Step:
         self.proved = self.finite = False
         # The Entry that has the elements of each tensor, by its id.
         self.entries = {}
-        # The result of an operation on integers in float64.
-        self.exact = None
+        # The result of an operation on integers in float64; its other answer, if rounding decides it.
+        self.exact = self.follows = None
 
 
 class Shadow:
@@ -333,10 +334,10 @@ class Shadow:
         is_plain = type(tensor) in (torch.Tensor, torch.nn.Parameter) and is_dense(tensor)
         return is_plain and storage_of(tensor)._cdata in self.table
 
-    def maker_of(self, tensor):
-        """The operation that gave the elements of a tensor's storage; empty if none was seen."""
+    def maker_of(self, tensor, *, name=False):
+        """The formula that gave a storage's elements, or the name of the operation; empty if none did."""
         entry = self.table.get(storage_of(tensor)._cdata)
-        return "" if entry is None else entry.maker
+        return "" if entry is None else entry.maker if name else entry.formula or entry.maker
 
     def put(self, tensor, plain, copies):
         """Store the shadows of a tensor's storage."""

@@ -11,15 +11,13 @@ shadow = globals()["shadow"]
 together = globals()["together"]
 kinds = globals()["step_kinds"]
 whole_numbers, choices = globals()["whole_numbers"], globals()["choices"]
+decisions, formulas = globals()["decisions"], globals()["formulas"]
 tensors_of, is_number = shadow.tensors_of, shadow.is_number
 
 ABSOLUTE = shadow.COPIES
-MOST_DECISIONS = 5
 PLAIN = {torch.Tensor, torch.nn.Parameter}
 # Two tensors that differ by less than this share are meant to be the same; more elements are not compared.
 ALIKE, MOST_COMPARED = 0.5, 1 << 20
-# The most operations from `isclose`'s first comparison to its last.
-CLOSENESS_STEPS = 12
 
 
 class Follower:
@@ -30,9 +28,8 @@ class Follower:
 
     def __init__(self, table, display, may_use_tf32):
         self.table, self.display, self.may_use_tf32 = table, display, may_use_tf32
-        # The last comparison of two tensors. `isclose` goes on with a decision that is not the script's.
-        self.compared_at = -CLOSENESS_STEPS
-        self.masks = globals()["masks"].Masks()
+        self.decisions = decisions.Decisions(table, self._reference_of)
+        self.flips = display.flips = self.decisions.flips
         # The last operation, if it took the difference of two tensors of one shape: both, the result, and
         # whether it has taken the size of that.
         self.difference = None
@@ -64,7 +61,8 @@ class Follower:
         numbers = [each for each in numbers if not any(each is one for one in plain)] if plain else numbers
         if not numbers:
             step.exact = whole_numbers.before(step, inputs)
-            return None if step.exact is None else step
+            step.follows = self.flips.look_at_integers(step) if self.flips.flips else None
+            return None if step.exact is None and step.follows is None else step
         if kind.foreign or kind.unknown or not all(map(shadow.is_dense, inputs)):
             self.table.forget(step.written)
             known = "not in float64" if kind.unknown else "layout"
@@ -76,7 +74,13 @@ class Follower:
         step.needs_grad = kind.name in kinds.FOR_BACKWARD and any(each.requires_grad for each in numbers)
         step.views = {id(tensor): self.table.views(tensor, step=step) for tensor in numbers}
         choices.look_behind(self.table, step, numbers)
+        if self.flips.flips:
+            self.flips.look_at_numbers(step, self._reference_of)
         return step
+
+    def _reference_of(self, step):
+        """The operation's result on the references of its inputs."""
+        return self._evaluate(step, shadow.REFERENCE)
 
     def after(self, step, out):
         """Evaluate the operation on the shadows. `out` is what the script got."""
@@ -87,9 +91,8 @@ class Follower:
             self.table.run(step.number, step.name, self.table.forget, outputs)
 
     def _end(self, step, out):
-        if step.exact is not None:
-            (result, *_) = tensors_of([step.args[0] if step.written else out])
-            whole_numbers.note(self.table, step, result)
+        if step.exact is not None or step.follows is not None:
+            self._end_of_integers(step, out)
             return True
         name = step.kind.name
         if name in ("_local_scalar_dense", "item"):
@@ -99,20 +102,34 @@ class Follower:
         if name in kinds.EQUALITIES:
             both = [tensor for tensor in tensors_of([step.args]) if is_number(tensor)]
             if len(both) == 2 and both[0].shape == both[1].shape:
-                self.compared_at = step.number
+                self.decisions.compared_at = step.number
                 self.display.compare(step.number, both, [step.views[id(tensor)] for tensor in both])
             return True
         if name == "sub":
             choices.note_itself(self.table.of_itself, step)
-        if name == "sub" and len(step.views) == 2 and not any(map(shadow.is_unmade, step.args[:2])):
-            if step.args[0].shape == step.args[1].shape:
-                self.difference = (*step.args[:2], out, False)
+        if name == "sub" and len(step.views) == 2 and self._is_comparison(*step.args[:2]):
+            self.difference = (*step.args[:2], out, False)
         step.out, outputs = out, list(tensors_of([out]))
         if any(map(is_number, outputs)) or any(map(is_number, step.written)):
             self._follow(step, outputs)
         elif outputs:
-            self._decide(step, outputs)
+            self.decisions.decide(step, outputs)
         return True
+
+    def _end_of_integers(self, step, out):
+        """As `_end`, for an operation that takes no numbers with a shadow."""
+        (result, *_) = tensors_of([step.args[0] if step.written else out])
+        if step.follows is not None:
+            self.flips.note(result, *step.follows)
+        if step.exact is not None:
+            whole_numbers.note(self.table, step, result)
+
+    def _is_comparison(self, one, other):
+        """Whether a difference may compare two tensors. A number less its whole part is a fraction."""
+        if shadow.is_unmade(one) or shadow.is_unmade(other) or one.shape != other.shape:
+            return False
+        are_steps = [self.table.maker_of(each, name=True)[6:] in kinds.JUMPS for each in (one, other)]
+        return are_steps[0] == are_steps[1]
 
     def _measure(self, step):
         """Note a comparison: the script asks how far apart two tensors are.
@@ -148,11 +165,11 @@ class Follower:
         if not fresh and not any(map(is_number, step.written)):
             return
         results = self._results(step, outputs, [at for at, _ in fresh])
-        self.masks.look(step, results, lambda: self._evaluate(step, shadow.REFERENCE))
         if not step.finite:
             together.check_finite(step, [result[shadow.REFERENCE] for result in results], outputs)
         self._take_own(step, outputs, [(at, results[at]) for at, _ in fresh if at < len(results)])
-        self._note_jump(step, results, outputs)
+        self.decisions.note_step(step, outputs, results)
+        self.decisions.note_order(step, outputs)
         for at, tensor in fresh:
             if at not in kinds.UNIQUE.get(step.kind.name, (at,)):
                 # Without vectors there is no choice.
@@ -161,12 +178,12 @@ class Follower:
                     self.table.restart(step.number, step.name, "several right answers")
             elif at < len(results):
                 entry = step.entries[id(tensor)] = self._register(tensor, results[at])
-                entry.maker = step.name
+                entry.maker, entry.formula = step.name, formulas.formula_of(step)
         for tensor in step.written:
             if is_number(tensor):
                 entry = self.table.table[shadow.storage_of(tensor)._cdata]
                 entry.renew(tensor)
-                entry.maker = step.name
+                formulas.update(entry, step)
                 # Torch counts the change after this.
                 entry.version = choices.version_of(tensor) + 1
                 step.entries[id(tensor)] = entry
@@ -178,6 +195,10 @@ class Follower:
         """
         is_exact = self._is_exact(step, outputs)
         step.terms = terms = None
+        if step.kind.name in ("_unique", "_unique2"):
+            rows, elements = choices.unique_elements(step, outputs[0])
+            self.decisions.add(step, elements)
+            return [rows]
         if step.kind.name in kinds.SUMS and not step.written:
             terms = together.terms_of(step)
             if terms is None:
@@ -190,36 +211,43 @@ class Follower:
             if not is_exact:
                 self._round_together(step, outputs, [(at, results[at]) for at in fresh], terms)
             return results
-        by_copy = []
-        for copy in range(shadow.COPIES):
-            result = list(tensors_of([self._evaluate(step, copy)]))
-            if copy in shadow.ROUNDED and not is_exact:
-                for tensor in step.written:
-                    if id(tensor) in step.views:
-                        view = step.views[id(tensor)][copy]
-                        view.copy_(self._with_rounding(step, view, tensor.dtype))
-                result = [
-                    self._with_rounding(step, mine, tensor.dtype, terms) if is_number(tensor) else mine
-                    for mine, tensor in zip(result, outputs)
-                ]
-            by_copy.append(result)
+        by_copy = [list(tensors_of([self._evaluate(step, copy)])) for copy in range(shadow.COPIES)]
+        if not is_exact:
+            self._round_singly(step, outputs, by_copy, terms)
         results = [list(each) for each in zip(*by_copy)]
         if step.kind.name.lstrip("_").startswith(kinds.SOLVES) and not step.written:
             results = list(map(together.move_far, results))
         return results
 
+    def _round_singly(self, step, outputs, by_copy, terms):
+        """As `_round_together`, for results that lie apart: a list of them for each copy."""
+        for tensor in step.written:
+            if id(tensor) in step.views:
+                view = step.views[id(tensor)]
+                share = together.share_of_rounding(step, view[shadow.OWN], tensor, None)
+                for copy in shadow.ROUNDED:
+                    view[copy].copy_(self._with_rounding(step, view[copy], tensor.dtype, share=share))
+        for at, tensor in enumerate(outputs):
+            if is_number(tensor) and at < len(by_copy[0]):
+                share = together.share_of_rounding(step, by_copy[shadow.OWN][at], tensor, terms)
+                for copy in shadow.ROUNDED:
+                    mine = by_copy[copy]
+                    mine[at] = self._with_rounding(step, mine[at], tensor.dtype, terms, share)
+
     def _round_together(self, step, outputs, fresh, terms):
         """Round the last copies of what the operation wrote to, and of its fresh results, in place."""
         rounded = slice(shadow.ROUNDED[0], shadow.ROUNDED[-1] + 1)
         is_plain = not step.kind.rounds_together and not self._is_shortened(step, outputs)
-        views = [(step.views[id(each)], each.dtype, None) for each in step.written if id(each) in step.views]
-        for view, dtype, sums in views + [(rows, outputs[at].dtype, terms) for at, rows in fresh]:
+        views = [(step.views[id(each)], each, None) for each in step.written if id(each) in step.views]
+        for view, tensor, sums in views + [(rows, outputs[at], terms) for at, rows in fresh]:
             part = view[rounded]
             if is_plain and not part.is_complex():
-                self.table.noise.round_in_place(part, sums, coarser(step, dtype), finite=step.finite)
-                self.table.noise.keep_range(part, dtype)
+                share = together.share_of_rounding(step, view[shadow.OWN], tensor, sums)
+                dtype = coarser(step, tensor.dtype)
+                self.table.noise.round_in_place(part, sums, dtype, share, finite=step.finite)
+                self.table.noise.keep_range(part, tensor.dtype)
                 continue
-            part.copy_(self._with_rounding(step, part, dtype, sums))
+            part.copy_(self._with_rounding(step, part, tensor.dtype, sums))
 
     def _is_shortened(self, step, values):
         """Whether a card may have shortened the factors to TF32."""
@@ -244,10 +272,10 @@ class Follower:
                 mine.copy_(theirs)
         step.proved = proved and bool(pairs)
 
-    def _with_rounding(self, step, values, dtype, terms=None):
+    def _with_rounding(self, step, values, dtype, terms=None, share=None):
         """The values with what the operation may have rounded: by each element, or by the largest one.
 
-        `terms`: for a sum, the sum of its absolute terms.
+        `terms`: for a sum, the sum of its absolute terms. `share`: where it has rounded.
         """
         name = step.kind.name.lstrip("_")
         if not values.numel():
@@ -266,6 +294,8 @@ class Follower:
         if name == "prod":
             # Factors close to one may be rounded to the same side again and again.
             sizes = sizes * max(1.0, step.args[0].numel() / max(1, values.numel()))
+        if share is not None and share.shape == sizes.shape and not name.startswith(kinds.BY_THE_LARGEST):
+            sizes = sizes * share
         rounded_to = torch.float16 if self._is_shortened(step, [values]) else coarser(step, dtype)
         return self.table.noise.keep_range(self.table.noise.add_rounding(values, sizes, rounded_to), dtype)
 
@@ -303,50 +333,6 @@ class Follower:
             for part, result in zip(region, results):
                 part.copy_(shadow.real_parts(result))
         return self.table.put(tensor, present.clone(), copies)
-
-    def _decide(self, step, outputs):
-        """Note a decision (a comparison, an index, an integer) that float64 answers differently."""
-        if step.name in choices.CHOICES:
-            step.proved, is_tied = choices.look(step, outputs[0])
-            if is_tied:
-                self.table.restart(step.number, step.name, "several right answers")
-            near = [self._evaluate(step, copy) for copy in shadow.ROUNDED]
-            if others := choices.others(step, outputs[0], near):
-                self._add_decision(step, others)
-                return
-        if step.kind.name == "_to_copy":
-            whole_numbers.note_undefined(self.table, step, outputs[0])
-        is_closeness = step.kind.name == "le" and step.number - self.compared_at < CLOSENESS_STEPS
-        if is_closeness or len(self.table.decisions) >= MOST_DECISIONS:
-            return
-        exact = list(tensors_of([self._evaluate(step, shadow.REFERENCE)]))
-        differing = sum(
-            int((mine != theirs).sum()) for mine, theirs in zip(exact, outputs) if mine.shape == theirs.shape
-        )
-        self._add_decision(step, differing, single=outputs[0].numel() == 1)
-        if differing and outputs[0].dtype is torch.bool and self.table.decisions[-1]["number"] == step.number:
-            self.masks.note(outputs[0], exact[0], self.table.decisions[-1])
-
-    def _note_jump(self, step, results, outputs):
-        """Note a step of the result that float64 takes elsewhere, or a failure that it does not have."""
-        self._add_decision(step, choices.decided_by_rounding(step, outputs, results), single=True)
-        if step.kind.base not in kinds.STEPS or not outputs:
-            return
-        exact = results[0][shadow.REFERENCE]
-        height = kinds.STEPS[step.kind.base]
-        if step.kwargs.get("decimals"):
-            height = 0.5 * 10.0 ** -step.kwargs["decimals"]
-        if height is None:
-            divisor = step.args[1]
-            height = 0.5 * (divisor.double() if isinstance(divisor, torch.Tensor) else torch.tensor(divisor))
-            height = height.abs().to(outputs[0].device)
-        gap = (exact - outputs[0].double()).abs()
-        self._add_decision(step, int((gap >= height).sum()))
-
-    def _add_decision(self, step, elements, *, single=False):
-        if elements and len(self.table.decisions) < MOST_DECISIONS:
-            facts = {"number": step.number, "name": step.name, "elements": elements, "single": single}
-            self.table.decisions.append(facts)
 
     def _evaluate(self, step, copy):
         """The operation's result on one copy of the shadows."""

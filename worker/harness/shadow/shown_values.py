@@ -28,17 +28,21 @@ UNITS_OF_LARGEST = 4
 class ShownValues:
     """The facts of what a script shows, by kind: "print", "read", "end" and "compared"."""
 
-    def __init__(self, table, alike):
-        self.table, self.alike = table, alike
+    def __init__(self, table, alike, numbers):
+        self.table, self.alike, self.numbers = table, alike, numbers
         self.counts = collections.Counter()
         # Those that rounding doesn't explain are shown wherever they come.
         self.outside, self.omitted = collections.defaultdict(list), 0
         self.first, self.last = collections.defaultdict(list), {}
+        # Knows the indices and truth values that rounding decides.
+        self.flips = None
 
     def show(self, kind, number, tensor, views, name=None):
         """Note one value. `number` is that of the operation before it."""
         at = self.counts[kind]
         self.counts[kind] += 1
+        if kind == "read":
+            self.numbers.add(tensor, views)
         if tensor.numel() > MOST_ELEMENTS:
             self.omitted += 1
         if not tensor.numel() or tensor.numel() > MOST_ELEMENTS:
@@ -46,7 +50,7 @@ class ShownValues:
         facts = {**facts_of(tensor, views), "free": self.table.is_free(tensor)}
         self.add(kind, at, facts, number, name)
         if kind != "end":
-            self.alike.look(facts["name"], tensor, views)
+            self.alike.look(facts["name"], number, tensor, views)
 
     def compare(self, number, both, views):
         """Note a comparison of two tensors of one shape; `views`: the shadows of each."""
@@ -70,7 +74,11 @@ class ShownValues:
 
     def show_tensor(self, kind, number, tensor, name=None):
         """Note a tensor of the script, if it is a plain one of floating-point or complex numbers."""
-        if type(tensor) not in (torch.Tensor, torch.nn.Parameter) or not shadow.is_number(tensor):
+        if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
+            return
+        if not shadow.is_number(tensor):
+            if kind != "end":
+                self.flips.show(tensor)
             return
         tensor = tensor.detach()
         if shadow.is_dense(tensor):
@@ -103,7 +111,7 @@ class ShownValues:
             def show_and_read(tensor, *args, **kwargs):
                 # Formatting takes the numbers, too. Memory that no operation gave holds none yet.
                 is_formatted = sys._getframe(1).f_globals.get("__name__") == "torch._tensor_str"
-                if not is_formatted and self.table.has(tensor):
+                if not is_formatted and (self.table.has(tensor) or self.flips.has(tensor)):
                     with torch._C._DisableTorchDispatch():
                         self.table.run(number(), "printing", self.show_tensor, "read", number(), tensor)
                 return read(tensor, *args, **kwargs)
@@ -124,7 +132,8 @@ class ShownValues:
         rows = {kind: [*self.first[kind], *self.outside[kind], *self.last[kind]] for kind in self.last}
         compared = rows.pop("compared", [])
         values = [facts for kind in rows for facts in rows[kind]]
-        return {"values": values, "compared": compared, "omitted": self.omitted, "alike": self.alike.pairs}
+        facts = {"values": values, "compared": compared, "omitted": self.omitted, "alike": self.alike.pairs}
+        return {**facts, "by_python": self.numbers.decisions()}
 
 
 def word(value):

@@ -281,3 +281,21 @@ def check_finite(step, exact, outputs):
         if shadow.is_number(theirs) and mine.shape == theirs.shape:
             if bool((torch.isnan(mine) & torch.isfinite(theirs)).any()):
                 raise ValueError("no number")
+
+
+def share_of_rounding(step, exact, theirs, terms):
+    """1 for each element that the step has rounded, and 0 for the others; None if it may have rounded all.
+
+    `exact` is what float64 gives for the step on the script's own values: a number that has all of its digits
+    in its type is exact, whatever machine computes it. A sum may come to such a number by chance: it is exact
+    only if its terms are whole numbers.
+    """
+    if theirs.dtype is torch.float64 or exact.shape != theirs.shape or theirs.dtype not in noise.EPSILON:
+        return None
+    if terms is None:
+        return exact != theirs
+    if not torch.equal(exact, theirs.double()) or step.kind.only_writes:
+        return None
+    numbers = [each for each in shadow.tensors_of([step.args]) if id(each) in step.views]
+    own = (step.views[id(each)][shadow.OWN] for each in numbers)
+    return None if any(bool((each != each.round()).any()) for each in own) else torch.zeros_like(exact)

@@ -8,7 +8,7 @@ tensors_of, noise = shadow.tensors_of, shadow.noise.Noise()
 # Bits that a script shifts and masks are meant to fall off; these are arithmetic.
 ARITHMETIC = {
     "add", "sub", "rsub", "mul", "neg", "abs", "pow", "square", "sum", "prod", "cumsum", "cumprod", "mm",
-    "bmm", "mv", "dot", "addmm", "addcmul", "_to_copy",
+    "bmm", "mv", "dot", "addmm", "addcmul", "_to_copy", "div", "reciprocal", "sqrt", "mean",
 }  # fmt: skip
 MOST_ELEMENTS = 1 << 20
 MOST_NOTES = 5
@@ -48,13 +48,8 @@ def widen(value):
 def note(table, step, result):
     """Note the elements that the integer type of the result does not hold."""
     exact, largest = step.exact
-    if step.kind.name == "_to_copy" and shadow.is_number(result) and not result.is_complex():
-        if not torch.equal(result.double(), exact):
-            # The type has too few digits for the integers.
-            rows = table.begin(result).view(result)[: shadow.OWN]
-            rows.copy_(exact)
-            rounded = rows[shadow.ROUNDED[0] :]
-            rounded.copy_(noise.add_rounding(rounded, rounded, result.dtype))
+    if shadow.is_number(result) and not result.is_complex() and result.shape == exact.shape:
+        begin_with(table, result, exact)
         return
     if result.is_floating_point() or result.shape != exact.shape or len(table.overflowed) >= MOST_NOTES:
         return
@@ -62,6 +57,18 @@ def note(table, step, result):
     elements = int(((result.double() - exact).abs() > allowed).sum())
     if elements:
         table.overflowed.append({"number": step.number, "name": step.name, "elements": elements})
+
+
+def begin_with(table, result, exact):
+    """Begin the shadows of a result with what the integers give, if its type has too few digits for it."""
+    mine = result.double()
+    if torch.equal(mine, exact):
+        return
+    rows = table.begin(result).view(result)
+    first, last = shadow.ROUNDED
+    rows[:first] = exact
+    rounded = noise.add_rounding(exact.expand(2, *exact.shape), exact.expand(2, *exact.shape), result.dtype)
+    rows[first : last + 1] = torch.where(mine == exact, exact, rounded)
 
 
 class Bits:
