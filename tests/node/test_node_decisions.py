@@ -25,6 +25,8 @@ BY_ROUNDING = {
     "a step that float64 takes as well": "x = torch.linspace(0, 1, 11) * 10 * 1.1 / 1.1\n"
     "print(x.long(), x.sum() / 3)\n",
     "a quotient without its rest": "k = torch.arange(1, 10) * 0.1\nprint(k // 0.1)\n",
+    "a division that rounds within": "a = torch.tensor([0.6, 0.9, 1.2])\n"
+    "print(torch.div(a, 0.3, rounding_mode='floor') / 7)\n",
     "a count by a mask": "k = torch.arange(1, 10) * 0.1\nprint((k > 0.3).sum() / 3)\n",
     "cents of a price": "price = torch.tensor(0.29)\ncents = int(price * 100)\n"
     "print(torch.ones(3) * cents / 7)\n"
@@ -53,6 +55,8 @@ BY_ROUNDING = {
     "a divisor": X + "m = x.mean()\nprint(((x - m) ** 2).sum() / 2000, ((x - m) ** 2).sum() / 1999)\n",
     "a small number in one denominator": X + "x = x[:40] * 3\na = x.exp() / (x.exp().sum() + 0.1)\n"
     "e = (x - x.max()).exp()\nprint(a[:4], (e / e.sum())[:4])\n",
+    "another number far back": X + "p = torch.softmax(x[:30] * 4, 0)\na = -(p * p.log()).sum()\n"
+    "b = -(p * (p + 1e-3).log()).sum()\nprint(a.item(), b.item())\n",
     "a mean without its last element": X + "x = x.view(10, 200) + 1\nmask = torch.ones(10, 200)\n"
     "mask[:, -1] = 0\nprint(x.sum(1) / 200)\nprint((x * mask).sum(1) / mask.sum(1))\n",
     "a number under the root and beside it": X + "v = x.view(20, 100).var(1)\n"
@@ -72,6 +76,7 @@ FAR = {
     "print(torch.floor(x / 2) / 3, int(x[3]), x.sign() * 0.1)\n"
     "",
     "exact quotients": "n = torch.arange(12.0)\nprint((n / 3).floor(), (n / 7).sum())\n",
+    "batches": "n = torch.tensor(1000.0)\nprint(torch.ceil(n / 64), int(n.item() // 64), n / 7)\n",
     "counts": "x = torch.randn(50)\nhits = (x > 0.1234).float().sum()\n"
     "print(int(hits), (hits / 50).item(), x.mean())\n",
     "fractions": X + "x = x * 50 + 0.0013\nprint((x - torch.floor(x)).mean())\n",

@@ -15,6 +15,8 @@ MOST_DECISIONS, MOST_WEAK = 5, 3
 CLOSENESS_STEPS = 12
 # They answer differently on either side of a number.
 EDGES = {"gt", "ge", "lt", "le", "searchsorted", "bucketize"}
+# They make whole numbers of a quotient that is rounded itself.
+QUOTIENTS = {"floor_divide", "div", "remainder", "fmod"}
 
 
 class Decisions:
@@ -86,6 +88,10 @@ class Decisions:
         """
         views = step.views
         reaches = {key: choices.reach_of(rows) for key, rows in views.items()}
+        first = id(step.args[0])
+        if step.kind.base in QUOTIENTS and first in reaches:
+            # It may get the shape of the quotient, which changes nothing.
+            reaches[first] = reaches[first] + reach_of_quotient(step)
         if any(rows.is_complex() for rows in views.values()):
             return []
         if not any(bool(each.any()) for each in reaches.values()):
@@ -123,6 +129,19 @@ class Decisions:
         rows = self.table.decisions
         if not any(each is facts for each in rows) and len(rows) < MOST_DECISIONS + MOST_WEAK:
             rows.append(facts)
+
+
+def reach_of_quotient(step):
+    """How far a division within the operation may carry its first input; not where it is exact."""
+    first, other = step.args[:2]
+    rows, dtype = step.views[id(first)], shadow.REAL.get(step.dtype, step.dtype)
+    if isinstance(other, torch.Tensor):
+        divisor = step.views[id(other)][shadow.OWN] if id(other) in step.views else other.double()
+    else:
+        divisor = torch.tensor(other, dtype=dtype).double().to(rows.device)
+    quotient = rows[shadow.OWN] / divisor
+    reach = rows[shadow.REFERENCE].abs() * torch.finfo(dtype).eps
+    return torch.where(quotient == quotient.round(), torch.zeros_like(reach), reach)
 
 
 def height_of(step, output):

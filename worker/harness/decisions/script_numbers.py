@@ -18,7 +18,8 @@ MOST_ELEMENTS = 4096
 SPREADS = 8
 OPERATORS = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-    ast.Pow: operator.pow, ast.UAdd: operator.pos, ast.USub: operator.neg,
+    ast.Pow: operator.pow, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
+    ast.UAdd: operator.pos, ast.USub: operator.neg,
 }  # fmt: skip
 FUNCTIONS = {"abs": abs, "float": float, "min": min, "max": max, "pow": pow, "fabs": abs}
 

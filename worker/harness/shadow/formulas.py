@@ -1,40 +1,34 @@
-"""Tells formulas apart by the last operations that gave a tensor, and by their numbers.
+"""Tells formulas apart by the operations that gave a tensor, and by their numbers.
 
 `trace.py` loads it.
 """
 
 import torch
 
-# So many operations back from the result.
-DEPTH = 4
-# For values that the script began with, also if it updates them in place, as weights.
-BEGINNING = (0,) * DEPTH
-
 
 def formula_of(step):
-    """For each depth a number that stands for the operations up to there."""
-    constants, parents = [step.name], []
-    collect(step.args, step.entries, constants, parents)
+    """A number that stands for the operations that gave a result, back to what the script began with.
+
+    0 stands for that, also if the script updates it in place, as weights.
+    """
+    parts = [step.name]
+    collect(step.args, step.entries, parts)
     if step.kwargs:
-        collect(step.kwargs.values(), step.entries, constants, parents)
-    levels = [hash(tuple(constants))]
-    for at in range(DEPTH - 1):
-        levels.append(hash((levels[0], *[parent[at] for parent in parents])))
-    return tuple(levels)
+        collect(step.kwargs.values(), step.entries, parts)
+    return hash(tuple(parts)) or 1
 
 
-def collect(values, entries, constants, parents):
-    """Add the numbers of a call to its constants, and the formulas of its tensors to the parents."""
+def collect(values, entries, parts):
+    """Add the numbers of a call, and the formulas of its tensors."""
     for value in values:
         if isinstance(value, torch.Tensor):
             entry = entries.get(id(value))
-            parents.append(BEGINNING if entry is None else entry.formula or BEGINNING)
             # A part of a tensor is not the same as all of it.
-            constants.append(entry is not None and entry.length != value.numel())
+            parts.append((entry.formula, entry.length == value.numel()) if entry is not None else None)
         elif isinstance(value, (list, tuple)):
-            collect(value, entries, constants, parents)
+            collect(value, entries, parts)
         elif isinstance(value, (int, float)):
-            constants.append(value)
+            parts.append(value)
 
 
 def update(entry, step):

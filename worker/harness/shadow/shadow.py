@@ -130,9 +130,8 @@ class Entry:
 
     def __init__(self, origin, plain, copies):
         self.origin, self.copies = origin, copies
-        # The operation that gave the elements, and how: see `formulas.py`. Empty for what the script began
-        # with.
-        self.maker, self.formula = "", ()
+        # The operation that gave the elements; empty for what the script began with. And see `formulas.py`.
+        self.maker, self.formula = "", 0
         # How often torch counted a change of them, by the tensor that was used last.
         self.version = 0
         self.on_cpu = plain.device.type == "cpu"
