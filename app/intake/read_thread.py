@@ -23,7 +23,7 @@ from app.intake.reading import Ask, Reading, Script, ScriptRole
 from app.intake.snippets.parts import Part, PartKind, parts_of
 from app.intake.snippets.roles import Code, roles_of, says_it_works
 from app.intake.snippets.shown_files import take_files
-from app.intake.snippets.snippets import asks_about, codes_of, scripts_of
+from app.intake.snippets.snippets import asks_about, codes_of, joined_main, scripts_of
 from app.intake.text.claimed_environment import claimed_environment
 from app.intake.text.follow_ups import follow_up_places
 from app.intake.text.markdown import Block, blocks_of, unix_lines, without_comments
@@ -57,9 +57,15 @@ class _PostReading:
         """The main piece of code. Needs `codes`."""
         return self.codes[self.roles.index(ScriptRole.MAIN)]
 
+    @property
+    def whole(self) -> str:
+        """The main piece with the parts that go on with it. Needs `codes`."""
+        return joined_main(self.codes, self.roles)[0].source
+
     def claim(self, title: str) -> Claim:
         """The claim that this post makes about its own script."""
-        return claim_of(self.parts, self.main.source if self.codes else "", title, self.outputs)
+        main, whole = (self.main.source, self.whole) if self.codes else ("", "")
+        return claim_of(self.parts, main, title, self.outputs, whole)
 
     def scripts(self, claim: Claim) -> tuple[tuple[Script, ...], tuple[Ask, ...]]:
         """The scripts of this post, and the questions about what they lack."""
@@ -224,8 +230,8 @@ def _claim(
         if any(check.role is Role.BUG and check.kind in _OUTPUT_KINDS for check in claim.checks):
             return claim
     # A comment in somebody else's script is not the reporter's word.
-    main = chosen.main.source if chosen.post.by_reporter else ""
-    claim = claim_of(body.parts, main, title, body.outputs)
+    main, whole = (chosen.main.source, chosen.whole) if chosen.post.by_reporter else ("", "")
+    claim = claim_of(body.parts, main, title, body.outputs, whole)
     for post in thread.comments:
         if claim.checks:
             break

@@ -50,8 +50,14 @@ def test_endings_of_its_own(
 
 
 @pytest.mark.sandbox
+def test_lines_before_a_crash_are_there_as_on_a_terminal(execute: Execute) -> None:
+    result = execute("print('before')\nimport os; os.abort()")
+    assert (result.outcome, result.observation.stdout) == (Outcome.CRASHED, "before\n")
+
+
+@pytest.mark.sandbox
 def test_limits_of_ours_are_never_crashes(execute: Execute) -> None:
-    slow = execute("print('before', flush=True)\nimport time\ntime.sleep(60)", limits={"wall_seconds": 2})
+    slow = execute("print('before')\nimport time\ntime.sleep(60)", limits={"wall_seconds": 2})
     assert (slow.outcome, slow.reason.code if slow.reason else "") == (Outcome.TIMED_OUT, "time_limit")
     assert slow.observation.stdout == "before\n"
     loud = execute("while True: print('x' * 10000)", limits={"stream_kill_bytes": 4 * MIB})

@@ -296,11 +296,10 @@ class Watch:
         self.registered = False
 
     def register(self):
-        """Have `at_exit` called after all other exit handlers."""
+        """Have `at_exit` called after all other exit handlers: the first one that is registered runs last."""
         known = "atexit" in sys.modules
         import atexit
 
-        # The first handler to be registered is the last one to run.
         atexit.register(self.at_exit)
         self.registered = True
         # Up to Python 3.9 the module itself holds the handlers: another import of it would lose them.
@@ -309,6 +308,8 @@ class Watch:
 
     def begin(self, config, channel=None):
         """Start with this config, a dict. A caller that brings its own channel gets no stacks on a signal."""
+        # As on a terminal: nothing that was printed is lost in a crash or at the time limit.
+        attempt(lambda: sys.stdout.reconfigure(line_buffering=True))
         self.settings = config.get("settings") or {}
         self.report_bytes = config.get("report_bytes") or 0
         call_after_import("torch", self.after_import)

@@ -58,6 +58,11 @@ _FRAME = re.compile(r'\s*File "[^"\n]{1,400}", line \d{1,9}, in (?P<name>\S{1,20
 # The end of a test in the output of pytest, and its lines about the failure.
 _END_OF_TEST = re.compile(rf"[^\s:]{{1,200}}\.py:\d{{1,6}}: (?P<type>{TYPE})")
 _LINE_OF_TEST = re.compile(r"\s*E {2,}\S")
+# Its summary: `FAILED test_a.py::test_sum[1] - ValueError: too few values`.
+_SUMMARY_OF_TEST = re.compile(
+    rf"\s{{0,20}}(?:FAILED|ERROR) [^\s:]{{1,200}}::\S{{1,200}} - "
+    rf"(?:(?P<type>{TYPE})(?:: (?P<message>.{{0,400}}))?$|assert )"
+)
 
 
 def read_claim(text: str) -> Claim:
@@ -117,10 +122,13 @@ def _interruption(lines: Sequence[str]) -> Check:
 
 
 def _failed_test(lines: Sequence[str]) -> list[Check]:
-    """The error that pytest shows: `test_a.py:2: AssertionError` below lines that begin with `E`."""
+    """The error that pytest shows: `test_a.py:2: AssertionError` below lines that begin with `E`.
+
+    Without these lines, it is that of the first line of the summary.
+    """
     ends = [match for line in lines if (match := _END_OF_TEST.fullmatch(line.strip()))]
     if len(ends) != 1 or not any(_LINE_OF_TEST.match(line) for line in lines):
-        return []
+        return _failed_in_summary(lines)
     name = ends[0]["type"].rsplit(".", 1)[-1]
     first = next((line for line in lines if _LINE_OF_TEST.match(line)), "")
     message = first.strip()[1:].strip().removeprefix(f"{name}:").strip()
@@ -128,6 +136,16 @@ def _failed_test(lines: Sequence[str]) -> list[Check]:
         # The words of pytest, which are no message.
         message = ""
     return [Check(text=cut(ends[0][0]), kind=CheckKind.EXCEPTION, exception_type=name, message=message)]
+
+
+def _failed_in_summary(lines: Sequence[str]) -> list[Check]:
+    match = next((match for line in lines if (match := _SUMMARY_OF_TEST.match(line))), None)
+    if match is None:
+        return []
+    name = (match["type"] or "AssertionError").rsplit(".", 1)[-1]
+    # pytest cuts long messages off.
+    message = (match["message"] or "").removesuffix("...").strip()
+    return [Check(text=cut(match[0]), kind=CheckKind.EXCEPTION, exception_type=name, message=message)]
 
 
 def _raised_by(line: str) -> Check | None:

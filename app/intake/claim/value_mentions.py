@@ -107,6 +107,8 @@ _NO_VALUE = re.compile(
 )
 _ON_VERSION = re.compile(r"\b(?:on|in|under|since|until) (?:\w{2,12} )?v?$", FLAGS)
 _LIKE_VERSION = re.compile(r"\d{1,2}\.\d{1,2}(?:\.\d{1,2})?$")
+# `The docs say "should be called after every batch"`.
+_QUOTED_RULE = re.compile(r"(?:should|must|shall|can(?:not)?|may|will|has to|needs? to) \w", re.IGNORECASE)
 _OPERATOR = re.compile(r"[-+*/%<>=!&|^~@.,:;]{1,4}")
 _NO_COUNT = re.compile(NO_COUNT, FLAGS)
 # Two values beside each other: `5 != 4`, and a value with nothing but `should be 4` after it.
@@ -202,8 +204,8 @@ def lone_expected_value(text: str) -> str | None:
 
 
 def _is_no_value(text: str, hit: re.Match[str]) -> bool:
-    """True if it is a count, a parameter, a version or an operator."""
-    if _OPERATOR.fullmatch(strip_quotes(hit[0])):
+    """True if it is a count, a parameter, a version, an operator or a quoted rule."""
+    if _OPERATOR.fullmatch(strip_quotes(hit[0])) or _QUOTED_RULE.match(strip_quotes(hit[0])):
         return True
     if not hit[0].lstrip("+-")[:1].isdigit():
         return False

@@ -97,7 +97,11 @@ def call_of(tests: Tests) -> str:
         return "if __name__ == '__main__':\n    __import__('unittest').main()\n"
     if tests.plain:
         return "\n".join(f"{name}()" for name in tests.names) + "\n"
-    return "import pytest\n\nraise SystemExit(pytest.main(['-q', '-p', 'no:cacheprovider', __file__]))\n"
+    # pytest imports the script: it must not start a second pytest then.
+    return (
+        "if __name__ == '__main__':\n    import pytest\n\n"
+        "    raise SystemExit(pytest.main(['-q', '-p', 'no:cacheprovider', __file__]))\n"
+    )
 
 
 def _is_test(statement: ast.stmt) -> bool:

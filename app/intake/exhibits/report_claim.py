@@ -29,11 +29,11 @@ from app.intake.exhibits.machines import machine_checks
 from app.intake.exhibits.right_values import (
     PRINTED_KINDS,
     is_called_right,
-    is_name_of,
     right_values,
     values_called_both,
     values_right_elsewhere,
     with_other_ways_as_right,
+    without_names,
 )
 from app.intake.exhibits.rivals.rival_readings import (
     is_error_asked_for,
@@ -100,10 +100,13 @@ _MOST_COLONS = 2  # Prose about the environment with more of them lists values.
 _MOST_BLOCKS = 3
 
 
-def claim_of(parts: Sequence[Part], main: str, title: str, outputs: Sequence[Part] | None = None) -> Claim:
+def claim_of(
+    parts: Sequence[Part], main: str, title: str, outputs: Sequence[Part] | None = None, whole: str = ""
+) -> Claim:
     """The claim of a report about its main script, with its further readings.
 
-    It has no checks if nothing can be checked. `outputs` are those of its parts, if they are known.
+    It has no checks if nothing can be checked. `outputs` are those of its parts, if they are known, and
+    `whole` is the script with the parts that go on with it.
     """
     parts = parts[:MOST_PARTS]
     prose = [part for part in parts if part.kind == PartKind.PROSE]
@@ -114,7 +117,7 @@ def claim_of(parts: Sequence[Part], main: str, title: str, outputs: Sequence[Par
     if explicit:
         return about(subject, read_claim(explicit))
     all_outputs = shown_outputs(parts) if outputs is None else outputs
-    outputs = with_other_ways_as_right(outputs_of_main(parts, all_outputs, main), main)
+    outputs = with_other_ways_as_right(outputs_of_main(parts, all_outputs, whole or main), main)
     relevant = [part for part in prose if not part.about_environment or part.text.count(":") <= _MOST_COLONS]
     plain = _plain_with_formulas if prints_formulas(main) else _plain
     texts = [plain(part.text) for part in relevant if not is_expectation(part)]
@@ -128,7 +131,7 @@ def claim_of(parts: Sequence[Part], main: str, title: str, outputs: Sequence[Par
     ]
     place = place_of_bug(titled)
     told_text = with_frequency(title[:1000], [text for part in prose for text in (part.text, part.own_text)])
-    right_parts = right_outputs(parts, all_outputs, main)
+    right_parts = right_outputs(parts, all_outputs, whole or main)
     frame = with_what_is_right(Claim(text=told_text), titled, should, right_parts, main)
     sentences = sentences_of(titled, should)
     traits = right_traits(titled[0], sentences)
@@ -141,12 +144,10 @@ def claim_of(parts: Sequence[Part], main: str, title: str, outputs: Sequence[Par
         right = right_values(limited, [*should, *texts], main)
         expected_texts = [part.text for part in outputs if part.expected]
         with_expected = [*limited, *(right or message_of_output(limited, expected_texts))]
-        real = [
-            check for check in with_expected if not (is_name_of(main, check) or is_refused(check, traits))
-        ]
+        real = [check for check in without_names(with_expected, main) if not is_refused(check, traits)]
         real = with_warnings_as_bug(real)
         contradicted |= values_called_both(real)
-        if is_called_right(real, contradicted) or (readings and is_error_asked_for(real, frame)):
+        if not real or is_called_right(real, contradicted) or (readings and is_error_asked_for(real, frame)):
             continue
         complete = with_place([_in_own_words(check, prose) for check in real], place)
         readings.append(about(subject, frame.model_copy(update={"checks": tuple(complete)})))

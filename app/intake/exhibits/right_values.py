@@ -49,6 +49,8 @@ _CALL = re.compile(
     r"[a-z]\w{1,40}\((?:(?:[\[{\"']|\w{1,30}=)[^()\n]{0,80})?\)"
 )
 _CONSTANTS = {"True", "False", "None", "nan", "inf"}
+# Words of several parts, as in `total_steps-2`, are no symbols of mathematics.
+_CALCULATION = re.compile(r"(?=[^_\n]{0,60}[a-z]_)(?:(?:[a-z]\w{2,60}|\d{1,6})(?:[ ]?[-+*/][ ]?|$)){2,6}")
 
 
 def right_values(checks: Sequence[Check], texts: Sequence[str], main: str) -> list[Check]:
@@ -88,17 +90,26 @@ def _is_of_other_way(part: Part, main: str) -> bool:
     return match is not None and without_blanks(match["other"]) not in without_blanks(main)
 
 
+def without_names(checks: Sequence[Check], main: str) -> list[Check]:
+    """The checks without those that are only names of the script; none if the bug is one."""
+    rest = [check for check in checks if not is_name_of(main, check)]
+    has_bug, had_bug = (any(check.role is Role.BUG for check in each) for each in (rest, checks))
+    return rest if has_bug or not had_bug else []
+
+
 def is_name_of(main: str, check: Check) -> bool:
     """Whether the expected output is only a name of the script, such as `result` in a sentence.
 
     `int8` in a script with `np.int8` is an attribute, and may be what it prints. A claimed output is a name
-    only if the script calls it.
+    only if the script calls it. `total_steps-2` calculates with one.
     """
-    if check.role is Role.BUG and not _is_called(main, check):
-        return False
     if check.role is Role.DETAIL or check.kind is not CheckKind.OUTPUT or len(check.lines) != 1:
         return False
     word = check.lines[0]
+    if _CALCULATION.fullmatch(word):
+        return True
+    if check.role is Role.BUG and not _is_called(main, check):
+        return False
     if (
         check.role is Role.EXPECTED
         and "(" in word

@@ -88,8 +88,11 @@ _MOST_WORDS_OF_HEADING = 6
 _MOST_LINES_OF_FORM = 200
 # So few words between code and a block say that it is the output of the code.
 _MOST_WORDS_BELOW_CODE = 40
-# pandas prints it below a frame, or not, by the size of the frame and its own version.
-_SIZE_OF_FRAME = re.compile(r"\[\d+ rows x \d+ columns\]")
+# pandas prints the size below a frame, or not, by its own version. A notebook shows the objects of a picture.
+_OF_DISPLAY = re.compile(
+    r"\[\d+ rows x \d+ columns\]|<Figure size [\dx. ]{1,20} with \d{1,3} Axes>"
+    r"|\[?<matplotlib\.[\w.]{1,80} at 0x[0-9A-Fa-f]{1,16}>\]?|<Axes[^<>\n]{0,120}>"
+)
 _ARRAY = re.compile(r"\s*(?:tensor|array)\(")
 
 
@@ -297,7 +300,7 @@ def _printed_lines_of(text: str) -> tuple[str, ...]:
     rest, _ = split_warnings(text.split("\n"))
     lines = (line.strip() for line in rest if line.strip() and not _MENTIONS.match(line))
     lines = (line for line in lines if not is_of_magic(line))
-    return tuple(line for line in lines if not is_version_line(line) and not _SIZE_OF_FRAME.fullmatch(line))
+    return tuple(line for line in lines if not is_version_line(line) and not _OF_DISPLAY.fullmatch(line))
 
 
 def only_times(part: Part) -> bool:

@@ -18,6 +18,7 @@ from app.intake.code.names import bound_names, has_star_import, unbound_names, u
 from app.intake.code.syntax import nodes_of, parses
 from app.intake.reading import Repair
 from app.intake.snippets.shell_names import shell_imports
+from app.intake.snippets.usual_objects import usual_objects, with_submodules
 from app.intake.words.distributions import DISTRIBUTIONS, KNOWN_MODULES
 from app.intake.words.public_names import import_of, import_of_all, import_of_module
 
@@ -216,8 +217,11 @@ def missing_imports(
     own = [name for name in unbound_names(tree) if name in named and name in only_modules]
     own = [name for name in own if name not in missing]
     statements += [USUAL_IMPORTS.get(name, submodules.get(name, f"import {name}")) for name in own]
+    statements = [with_submodules(each, each.removeprefix("import "), tree) for each in statements]
     about = (known | {*packages}, {DISTRIBUTIONS.get(name, name) for name in modules})
-    statements += _imports_of_public_names(tree, bound_by_script | {*missing, *own}, about)
+    objects = usual_objects(tree, unbound_names(tree), set().union(*about))
+    statements += objects.values()
+    statements += _imports_of_public_names(tree, bound_by_script | {*missing, *own, *objects}, about)
     if not statements:
         return text, ()
     return with_line(text, tree, "; ".join(statements)), tuple(

@@ -306,7 +306,7 @@ def continues(main: Code, part: Code) -> bool:
         and (missing <= bound_names(tree) or has_star_import(tree))
         and not main.fails_after
         # A session beside a script that prints may show another way.
-        and not (part.transcript and "print(" in main.text)
+        and not (part.transcript and not main.transcript and "print(" in main.text)
     )
 
 

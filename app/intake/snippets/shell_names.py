@@ -109,6 +109,10 @@ _SYMBOLS = {
     "f g h": "symbols('f g h', cls=Function)",
 }
 _OF_ISYMPY = frozenset(name for names in _SYMBOLS for name in names.split())
+# What a formula calls its unknowns. A script that defines none of them means symbols.
+_UNKNOWN = re.compile(
+    r"[a-zA-Z]\d?$|(?:alpha|beta|gamma|delta|epsilon|theta|lamda|lambda_|mu|nu|rho|sigma|tau|phi|psi|omega)\d?$"
+)
 _PYLAB = re.compile(r"^[# \t]*%pylab\b", re.MULTILINE)
 _MOST_CHARACTERS = 100_000
 
@@ -116,18 +120,25 @@ _MOST_CHARACTERS = 100_000
 def shell_imports(text: str, tree: ast.Module) -> str | None:
     """The statements that give a script the names of its shell; None if it needs none, or if no shell fits.
 
-    `isympy` also defines its usual symbols, but only those that the script uses and does not define.
+    `isympy` also defines its usual symbols, but only those that the script uses and does not define. In a
+    lone statement, other names of unknowns are symbols, too.
     """
     names = frozenset(undefined_names(tree))
     if not names:
         return None
     if _PYLAB.search(text[:_MOST_CHARACTERS]):
         return "from pylab import *"
-    if not names & _OF_SYMPY_ONLY or not names <= _OF_SYMPY | _OF_ISYMPY:
+    # Several statements may go on with what another block defines.
+    others = sorted(
+        name for name in names - _OF_SYMPY - _OF_ISYMPY if len(tree.body) == 1 and _UNKNOWN.match(name)
+    )
+    if not names & _OF_SYMPY_ONLY or not names <= _OF_SYMPY | _OF_ISYMPY | {*others}:
         return None
     symbols = [
         f"{', '.join(group.split())} = {value}"
         for group, value in _SYMBOLS.items()
         if names & frozenset(group.split())
     ]
+    if others:
+        symbols.append(f"{', '.join(others)} = symbols('{' '.join(others)}')")
     return "; ".join(["from sympy import *", *symbols])

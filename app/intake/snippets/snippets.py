@@ -76,6 +76,19 @@ def codes_of(parts: Sequence[Part]) -> list[Code]:
     return [code for code in codes if not is_not_to_be_run(code.before)] or codes
 
 
+def joined_main(codes: Sequence[Code], roles: Sequence[ScriptRole]) -> tuple[Code, list[int]]:
+    """The main piece with the parts that go on with it, and the places of the other pieces."""
+    at_main = roles.index(ScriptRole.MAIN)
+    main = codes[at_main]
+    rest: list[int] = []
+    for at, (code, role) in enumerate(zip(codes, roles, strict=True)):
+        if at > at_main and role is ScriptRole.PART and continues(main, code):
+            main = main.followed_by(code)
+        elif at != at_main:
+            rest.append(at)
+    return main, rest
+
+
 def scripts_of(
     codes: Sequence[Code],
     roles: Sequence[ScriptRole],
@@ -89,14 +102,8 @@ def scripts_of(
     """
     modules, submodules = names_with_versions(text), submodules_named(text)
     rules = replace(repair_rules_for(claim), modules=modules, submodules=submodules, files=files)
-    at_main = roles.index(ScriptRole.MAIN)
-    main = codes[at_main]
-    others: list[Script] = []
-    for at, (code, role) in enumerate(zip(codes, roles, strict=True)):
-        if at > at_main and role is ScriptRole.PART and continues(main, code):
-            main = main.followed_by(code)
-        elif at != at_main:
-            others.append(_script_of(code, role, rules))
+    main, rest = joined_main(codes, roles)
+    others = [_script_of(codes[at], roles[at], rules) for at in rest]
     script = _script_of(main, ScriptRole.MAIN, rules)
     unique: dict[str, Script] = {}
     for each in (script, *others):

@@ -14,7 +14,7 @@ from app.intake.text.bare_code import fenced_bare_code
 from app.intake.text.bare_sessions import fenced_sessions
 from app.intake.text.bare_statements import fenced_arrows, fenced_bare_statements
 from app.intake.text.notebook_cells import sessions_of_cells
-from app.intake.text.open_fences import closed_fences
+from app.intake.text.open_fences import closed_fences, separated_fences
 from app.intake.text.tags import without_tags
 from app.intake.text.tick_blocks import fenced_ticks
 
@@ -241,7 +241,7 @@ def _inside(lines: list[str]) -> list[bool]:
 def blocks_of(text: str) -> list[Block]:
     """The blocks of a report, in order. Prose keeps its lines, without HTML tags."""
     beginning = "\n".join(unix_lines(text).split("\n", MOST_LINES)[:MOST_LINES])
-    source = closed_fences(_fenced_lines(_fenced_pre(without_comments(beginning))))
+    source = closed_fences(separated_fences(_fenced_lines(_fenced_pre(without_comments(beginning)))))
     lines = source.split("\n")
     for fenced in (fenced_joined_lines, fenced_ticks, sessions_of_cells, fenced_sessions):
         lines = fenced(lines, _inside(lines), fence=_PRE_FENCE)

@@ -1,4 +1,4 @@
-"""Closes a fence that its author never closed, before the heading that it would swallow."""
+"""Puts fences that stand beside code on lines of their own, and closes those that nobody closed."""
 
 from __future__ import annotations
 
@@ -12,6 +12,13 @@ _FENCE = re.compile(r"[ >]*+(`{3,}+(?=[^`]*$)|~{3,}+)[ \t]*+(.*)$")
 _HEADING = re.compile(
     r" {0,3}#{1,6} +[^\W\d_].{0,120}$|\*\*[^*\n]{2,80}\*\*:?[ \t]*$|<details\b", re.IGNORECASE
 )
+# Code beside the sign that opens or closes a block: "```from sympy import *", "print(x)```".
+_CODE_AFTER = re.compile(
+    r" {0,3}```[ \t]*+(?P<code>(?:import|from)[ \t]+\w[^`\n]{0,200}|>>> ?[^`\n]{1,200}|[A-Za-z_][\w.]{0,60}"
+    r"(?:\(| = )[^`\n]{0,200})$"
+)
+_CODE_BEFORE = re.compile(r"(?P<code>[^`\n]{0,400}[^`\s])```[ \t]*$")
+_MOST_LINES = 300
 # The parser is tried on at most this many sections, of at most this many characters.
 _MOST_SECTIONS = 40
 _MOST_CHARACTERS = 20_000
@@ -31,6 +38,33 @@ def closed_fences(text: str) -> str:
         if not _is_code(lines[at:end]):
             return "\n".join([*lines[:at], match[1] if match else "```", "", *lines[at:]])
     return text
+
+
+def separated_fences(text: str) -> str:
+    """The text with a fence that opens or closes a block of Python beside code on a line of its own."""
+    if "```" not in text:
+        return text
+    result: list[str] = []
+    opened, was_beside, tries = None, False, 0
+    for line in text.split("\n"):
+        if "```" not in line:
+            result.append(line)
+            continue
+        if opened is None and (after := _CODE_AFTER.match(line)):
+            opened, was_beside = len(result), True
+            result += ["```", after["code"]]
+            continue
+        before = _CODE_BEFORE.match(line) if opened is not None else None
+        if before and opened is not None and tries < _MOST_SECTIONS and len(result) - opened <= _MOST_LINES:
+            tries += 1
+            if was_beside or parses("\n".join([*result[opened + 1 :], before["code"]])):
+                result += [before["code"], "```"]
+                opened, was_beside = None, False
+                continue
+        if _FENCE.match(line):
+            opened, was_beside = (len(result) if opened is None else None), False
+        result.append(line)
+    return "\n".join(result)
 
 
 def _open_start(lines: Sequence[str]) -> int | None:

@@ -89,9 +89,19 @@ def import_of_module(name: str, attributes: Collection[str], packages: Collectio
     return None if others or not module else f"from {module.rpartition('.')[0]} import {name}"
 
 
+def is_public_module(path: str) -> bool:
+    """Whether this is the whole name of one of the modules of the file."""
+    return path in _modules()
+
+
 def _package_of(module: str) -> str:
     root = module.partition(".")[0]
     return _STANDARD if root in sys.stdlib_module_names else DISTRIBUTIONS.get(root, root)
+
+
+@cache
+def _modules() -> frozenset[str]:
+    return frozenset(module for modules in _modules_by_name().values() for module in modules)
 
 
 @cache

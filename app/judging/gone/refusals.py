@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from app.intake.claim.claims import ANY_ERROR, Check, CheckKind, Claim, Role
 from app.intake.code.names import mentioned_names
@@ -70,7 +70,7 @@ def refuses_now(check: Check, result: Result, claim: Claim, script: str) -> bool
         or exception is None
         or not exception.message.strip()
         or _NO_REFUSAL.search(exception.message)
-        or (named and last_name(exception.type) not in named)
+        or (named and not _is_one_of(named, exception))
     ):
         return False
     if check.kind is CheckKind.CRASH:
@@ -92,6 +92,11 @@ def _is_refusal(exception: ExceptionFacts) -> bool:
     """Whether the type is one of those that refuse, or one of a library that is derived from one by name."""
     name = last_name(exception.type)
     return name in _REFUSALS or ("." in exception.type and any(map(name.endswith, _REFUSALS)))
+
+
+def _is_one_of(names: Collection[str], exception: ExceptionFacts) -> bool:
+    """Whether the error is one of these, or an error of a compiled function that names one as its reason."""
+    return last_name(exception.type) in names or not names.isdisjoint(_WORD.findall(exception.message))
 
 
 def _is_internal(check: Check, script: str) -> bool:
@@ -137,7 +142,20 @@ def _is_raised_there(check: Check, stderr: str, script: str) -> bool:
         return False
     if check.at is not None:
         return check.at in lines
-    return all(any(_ends_with(body, line) for body in _bodies(tree)) for line in lines)
+    return all(
+        any(_ends_with(body, line) for body in _bodies(tree)) or _is_compiled_whole(tree, line)
+        for line in lines
+    )
+
+
+def _is_compiled_whole(tree: ast.Module, line: int) -> bool:
+    """Whether this is the first line of a function of one statement: frames of compiled ones name that line."""
+    return any(
+        isinstance(node, _FUNCTIONS)
+        and len(node.body) == 1
+        and line in {node.lineno, *(each.lineno for each in node.decorator_list)}
+        for node in ast.walk(tree)
+    )
 
 
 def _bodies(tree: ast.Module) -> Iterator[Sequence[ast.stmt]]:
