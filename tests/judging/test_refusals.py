@@ -131,6 +131,23 @@ def test_another_error_than_the_one_that_is_asked_for_is_no_refusal() -> None:
     assert judged(*[raised("TypeError")] * 3, errors=("TypeError",)).verdict is NO
 
 
+def test_an_error_of_a_compiled_function_that_names_the_right_one_is_it() -> None:
+    named = raised("RuntimeError", "throw_if_div_error, cpp_prefix.h:827, ZeroDivisionError")
+    assert judged(named, named, named, errors=("ZeroDivisionError",)).verdict is NO
+    other = raised("RuntimeError", "the sizes differ")
+    assert judged(other, other, other, errors=("ZeroDivisionError",)).verdict is DIFFERENT
+
+
+@pytest.mark.parametrize(
+    ("body", "verdict"),
+    [("    return lib.fill(a)\n", NO), ("    a = lib.table(a)\n    return lib.fill(a)\n", DIFFERENT)],
+)
+def test_the_frame_of_a_compiled_function_names_its_first_line(body: str, verdict: Verdict) -> None:
+    text = f"import lib\n@lib.compile\ndef f(a):\n{body}f([])\n"
+    last = text.count("\n")
+    assert judged(*[raised("ValueError", "bad", last, 2)] * 3, text=text).verdict is verdict
+
+
 def test_chance_needs_many_attempts_here_too() -> None:
     threads = "import lib, threading\nlib.fill(threading.Lock())\n"
     claim = Claim(checks=(SEGFAULT,), text=TITLE)

@@ -220,7 +220,7 @@ def _judge_output_only(
         # The failure is gone, but the value that was said to be right is not there.
         return CheckResult.OTHER, None
     if (at_random := _judge_at_random(check, expected, script, whole)) is not None:
-        return at_random, None if at_random is CheckResult.MET else RANDOM_NUMBERS.code
+        return at_random, RANDOM_NUMBERS.code if at_random is CheckResult.UNREACHED else None
     is_broken_script = check_result is CheckResult.OTHER and is_broken(result)
     return (CheckResult.UNREACHED if is_broken_script else check_result), None
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from app.intake.claim.claims import Check, CheckKind
 from app.intake.reading import Script
+from app.judging.gone.nearly_equal import judge_nearly_equal
 from app.judging.gone.repeated_numbers import still_repeats
 from app.judging.judgement import CheckResult
 from app.judging.output.printed_differences import difference_in
@@ -42,6 +43,8 @@ def judge_random(check: Check, script: Script, stdout: str) -> CheckResult | Non
     lines = check.lines if check.kind is CheckKind.OUTPUT else (check.number or "",)
     if _still_differs(lines, stdout[:_MOST_CHARACTERS].splitlines()[:_MOST_LINES]):
         return CheckResult.MET
+    if (nearly := judge_nearly_equal(lines, stdout)) is not None:
+        return nearly
     if not any(_FRACTION.search(line) for line in lines):
         return None
     masked = [_FRACTION.sub(_MASK, line) for line in lines]

@@ -149,7 +149,7 @@ def _is_raised_there(check: Check, stderr: str, script: str) -> bool:
 
 
 def _is_compiled_whole(tree: ast.Module, line: int) -> bool:
-    """Whether this is the first line of a function of one statement: frames of compiled ones name that line."""
+    """Whether a function of one statement begins at this line, which the frame of a compiled one names."""
     return any(
         isinstance(node, _FUNCTIONS)
         and len(node.body) == 1
