@@ -21,7 +21,7 @@ from app.intake.snippets.inline_code import (
 from app.intake.snippets.output_marks import without_common_sign
 from app.intake.snippets.rewrites import make_readable
 from app.intake.snippets.roles import about_versions_only, only_computes
-from app.intake.snippets.transcripts import does_something, take_apart, without_magics
+from app.intake.snippets.transcripts import does_something, is_whole_program, take_apart, without_magics
 from app.intake.text.fenced_prose import is_fenced_prose
 from app.intake.text.markdown import Block
 from app.intake.words.environment_line import is_environment_block
@@ -301,11 +301,11 @@ def _parts_of_block(block: Block, heading: str, before: str) -> list[Part]:
         return []
     piece = take_apart(block.text)
     if block.language.startswith("py") and not piece.transcript and only_computes(block.text):
-        # The author typed a formula and saw its value.
-        piece = Piece(code=block.text, transcript=True)
-    if piece.code and not (block.may_be_python or piece.transcript or piece.session):
-        # A tag such as `text` or `console` excludes Python.
-        piece = Piece(output=block.text)
+        piece = Piece(code=block.text, transcript=True)  # The author typed a formula and saw its value.
+    if piece.code and not (
+        block.may_be_python or piece.transcript or piece.session or is_whole_program(block.text)
+    ):
+        piece = Piece(output=block.text)  # A tag such as `text` excludes Python, but for a whole program.
     if piece.transcript and not parses(make_readable(without_magics(piece.code)[0])[0]):
         return [Part(PartKind.FOREIGN, block.text, heading, before, tag=block.language)]
     is_output_alone = bool(piece.output) and not piece.code and not piece.commands

@@ -17,7 +17,7 @@ from app.intake.claim.subject import package_named
 from app.intake.code.names import bound_names, has_star_import, unbound_names, used_names
 from app.intake.code.syntax import nodes_of, parses
 from app.intake.reading import Repair
-from app.intake.snippets.shell_names import shell_imports
+from app.intake.sessions.shell_names import shell_imports
 from app.intake.snippets.usual_objects import usual_objects, with_submodules
 from app.intake.words.distributions import DISTRIBUTIONS, KNOWN_MODULES
 from app.intake.words.public_names import import_of, import_of_all, import_of_module

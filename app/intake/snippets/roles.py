@@ -13,9 +13,9 @@ from app.intake.code.definitions_only import returns_outside_functions
 from app.intake.code.names import bound_names, has_star_import, undefined_names, used_names
 from app.intake.code.syntax import normalise, parses, tree_of
 from app.intake.reading import ScriptRole
+from app.intake.sessions.shell_names import shell_imports
 from app.intake.snippets.repairs import USUAL_IMPORTS
 from app.intake.snippets.rewrites import make_readable
-from app.intake.snippets.shell_names import shell_imports
 from app.intake.snippets.transcripts import without_magics
 from app.intake.words.praise import is_only_praise, says_it_fails, speaks_of_another_place
 
@@ -30,6 +30,7 @@ _ABOUT_VERSIONS = re.compile(
     r"__version__|collect_env|get_env_info|__config__|version\.cuda|cudnn\.version|get_device_name"
     r"|sys\.version|\bversion\.version|\bversion_info\b|show_versions|platform\.(?:platform|python_version)\("
 )
+_AGAIN = re.compile(r"\b(?:second|2nd|third|another) time\b|\b(?:again|once more|twice)\b", re.IGNORECASE)
 _MOST_INTRODUCTION = 300
 # Matches `Docs:`, `The example of the manual:`, `while the equivalent`, `numpy version:`.
 _OTHER_SOFTWARE = re.compile(
@@ -293,11 +294,13 @@ def continues(main: Code, part: Code) -> bool:
     """True if a later piece continues the main one.
 
     It lacks only names that the main one defines, and the main one is not said to fail. A piece that
-    repeats lines of the main one only quotes them.
+    repeats lines of the main one only quotes them, unless a session is said to call it again.
     """
     tree = tree_of(main.source)
     missing = set(missing_names(part.text))
-    if "__future__" in part.text or _code_lines(part.source) <= _code_lines(main.source):
+    is_again = part.transcript and _AGAIN.search(part.before[-_MOST_INTRODUCTION:])
+    repeats = not is_again and _code_lines(part.source) <= _code_lines(main.source)
+    if "__future__" in part.text or repeats:
         return False
     return (
         tree is not None
@@ -305,8 +308,13 @@ def continues(main: Code, part: Code) -> bool:
         and bool(missing & bound_names(tree))
         and (missing <= bound_names(tree) or has_star_import(tree))
         and not main.fails_after
-        # A session beside a script that prints may show another way.
-        and not (part.transcript and not main.transcript and "print(" in main.text)
+        # A session beside a script that prints may show another way, unless nothing calls the script.
+        and not (
+            part.transcript
+            and not main.transcript
+            and "print(" in main.text
+            and not all(isinstance(each, _PREPARES) for each in tree.body)
+        )
     )
 
 

@@ -20,6 +20,7 @@ from app.intake.snippets.displayed_values import (
     with_displayed_last_value,
     with_displayed_values,
 )
+from app.intake.snippets.expected_failures import with_expected_failures
 from app.intake.snippets.repairs import missing_imports, with_line, with_right_imports
 from app.intake.snippets.rewrites import make_readable
 from app.intake.snippets.shown_files import line_that_writes, repairs_of, without_shown
@@ -139,6 +140,10 @@ def make_script(
         text, import_repairs = missing_imports(text, tree, rules.packages, rules.modules, rules.submodules)
         repairs += import_repairs
         tree = parse(text) if import_repairs else tree
+    if rules.imports and tree is not None:
+        text, failure_repairs = with_expected_failures(text, tree)
+        repairs += failure_repairs
+        tree = parse(text) if failure_repairs else tree
     if rules.cards and tree is not None:
         text, card_repairs = with_visible_cards(text, tree)
         repairs += card_repairs

@@ -171,6 +171,12 @@ def does_something(text: str) -> bool:
     return any(isinstance(node, _EFFECTS) for node in nodes_of(tree)) and not _all_printed(tree)
 
 
+def is_whole_program(text: str) -> bool:
+    """Whether a block, whatever its tag, is a program: it begins with an import, and goes on."""
+    first = text.lstrip().partition("\n")[0]
+    return first.startswith(("import ", "from ")) and does_something(make_readable(text)[0])
+
+
 def _all_printed(tree: ast.Module) -> bool:
     bound = bound_names(tree)
     printed = [_is_printed(statement, bound) for statement in tree.body]

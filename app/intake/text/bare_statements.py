@@ -7,7 +7,9 @@ import re
 from collections.abc import Sequence
 
 from app.intake.code.names import bound_names, undefined_names
+from app.intake.code.python2 import with_print_calls
 from app.intake.code.syntax import nodes_of, tree_of
+from app.intake.sessions.shell_names import shell_imports
 from app.intake.words.distributions import KNOWN_MODULES
 from app.intake.words.public_names import import_of_module
 
@@ -104,7 +106,7 @@ def _end_of_run(lines: Sequence[str], start: int, most: int) -> tuple[int, int]:
         if not lines[at - 1].strip():
             continue
         tries += 1
-        if tree_of("\n".join(lines[start:at])) is not None:
+        if _tree(lines[start:at]) is not None:
             end, failed = at, 0
         else:
             failed += 1
@@ -117,7 +119,7 @@ def _end_of_run(lines: Sequence[str], start: int, most: int) -> tuple[int, int]:
         if tries >= most:
             break
         tries += 1
-        if lines[at - 1].strip() and tree_of("\n".join(lines[start:at])) is not None:
+        if lines[at - 1].strip() and _tree(lines[start:at]) is not None:
             end = at
             break
     return _without_words(lines, start, end), tries
@@ -133,7 +135,7 @@ def _is_heading(lines: Sequence[str], at: int) -> bool:
 
 def _without_words(lines: Sequence[str], start: int, end: int) -> int:
     """The line behind the last statement that is more than a word: `Thanks` can be parsed."""
-    tree = tree_of("\n".join(lines[start:end]))
+    tree = _tree(lines[start:end])
     body = tree.body if tree else []
     bound = bound_names(tree) if tree else set()
     for statement in reversed(body):
@@ -146,8 +148,15 @@ def _without_words(lines: Sequence[str], start: int, end: int) -> int:
     return end
 
 
+def _tree(lines: Sequence[str]) -> ast.Module | None:
+    """The tree of the lines, also if they print as in Python 2; None if they are no Python."""
+    text = "\n".join(lines)
+    tree = tree_of(text)
+    return tree_of(with_print_calls(text)[0]) if tree is None and "print " in text else tree
+
+
 def _is_program(lines: Sequence[str]) -> bool:
-    tree = tree_of("\n".join(lines))
+    tree = _tree(lines)
     if tree is None or len(tree.body) < _LEAST:
         return False
     nodes = nodes_of(tree)
@@ -163,5 +172,5 @@ def _is_program(lines: Sequence[str]) -> bool:
     return (
         any(isinstance(node, ast.Assign) for node in nodes)
         and any(isinstance(node, ast.Call) for node in nodes)
-        and set(undefined_names(tree)) <= modules
+        and (set(undefined_names(tree)) <= modules or shell_imports("\n".join(lines), tree) is not None)
     )

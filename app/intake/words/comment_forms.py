@@ -53,7 +53,8 @@ _SEEN_FIRST = re.compile(
     re.IGNORECASE,
 )
 _WRONG_FIRST = re.compile(
-    rf"(?:wrong|incorrect|bug|bad|oops|unexpected(?:ly)?)\b[:,!]{{1,2}} ?(?:{_SEEN} )?(?P<value>{_V})"
+    rf"(?:wrong|incorrect|false|bug|bad|oops|unexpected(?:ly)?)(?: (?:value|result|output|answer|one))?\b"
+    rf"[:,!=]{{1,2}} ?(?:{_SEEN} )?(?P<value>{_V})"
     r"(?P<rest>.*)$",
     re.IGNORECASE,
 )

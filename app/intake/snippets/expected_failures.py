@@ -1,0 +1,55 @@
+"""Lets a script go on after a statement that fails as its comment says: `f([])  # raises, as expected`.
+
+Such a statement is there for comparison. The one that the report is about stands below it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from app.intake.reading import Repair
+
+_FAILS = r"(?:errors?(?: out)?|raises?|fails?|throws?|refuse[ds]?|rejects?|rejected|exception|\w{1,40}Error)"
+_AS_EXPECTED = re.compile(
+    rf"\b{_FAILS}\b[^.;]{{0,60}}?(?:\bas (?:expected|it should|it has to|it must)\b|\(expected\)"
+    r"|\b(?:correctly|rightly)\b|\b(?:this|which|that) is (?:ok|right|correct|fine|expected)\b)"
+    rf"|\b(?:correctly|rightly|properly|as expected:?) (?:it )?{_FAILS}\b"
+    rf"|^(?:ok|good|fine|right|correct)\b[:,;–-]? ?(?:(?:it|this) )?{_FAILS}\b"
+    rf"|^{_FAILS}[,;: (]{{1,3}}(?:ok(?:ay)?|good|fine|right|correct)\W*$"
+    r"|\b(?:wie erwartet|comme prévu|come previsto|como se espera|как и ожидалось)\b",
+    re.IGNORECASE,
+)
+_DOUBTED = re.compile(
+    r"\b(?:no|not|never|without|should|instead|but|however|unlike|un\w{0,3}expected\w*|wrong\w*)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+_COMMENT = re.compile(r"(?<=[ \t)\]])#+[ \t]{0,4}(?P<text>[^#\n]{3,200})$")
+_GOES_ON = '__import__("contextlib").suppress(Exception)'
+_MOST_LINES = 20
+
+
+def with_expected_failures(text: str, tree: ast.Module) -> tuple[str, tuple[Repair, ...]]:
+    """The script with such statements, but for its last one, in a `with` that goes on after an error."""
+    lines = text.split("\n")
+    repairs: list[Repair] = []
+    for statement in tree.body[:-1]:
+        if len(repairs) == _MOST_LINES or not _calls_on_one_line(statement):
+            continue
+        at = statement.lineno - 1
+        comment = _COMMENT.search(lines[at])
+        words = comment["text"] if comment else ""
+        is_alone = sum(each.lineno == statement.lineno for each in tree.body) == 1
+        if is_alone and _AS_EXPECTED.search(words) and not _DOUBTED.search(words):
+            lines[at] = f"with {_GOES_ON}: {lines[at]}"
+            detail = f"Line {statement.lineno} may fail, as its comment says: the script goes on after it."
+            repairs.append(Repair(code="expected_failure", detail=detail, line=statement.lineno))
+    return "\n".join(lines), tuple(repairs)
+
+
+def _calls_on_one_line(statement: ast.stmt) -> bool:
+    return (
+        isinstance(statement, ast.Expr | ast.Assign)
+        and statement.lineno == statement.end_lineno
+        and any(isinstance(node, ast.Call | ast.BinOp | ast.Subscript) for node in ast.walk(statement))
+    )
