@@ -148,3 +148,32 @@ def test_pytest_does_not_start_itself_again() -> None:
         "if __name__ == '__main__':\n    import pytest\n\n"
         "    raise SystemExit(pytest.main(['-q', '-p', 'no:cacheprovider', __file__]))\n"
     )
+
+
+def test_a_program_with_the_tag_of_a_shell_is_a_program() -> None:
+    reading = read(
+        "# wrong\n\n```sh\nimport math\nprint(math.floor(-0.5)) # 0\n```\n\nIt has to print `-1`.\n"
+    )
+    assert script_of(reading) == "import math\nprint(math.floor(-0.5)) # 0\n"
+    assert read("# wrong\n\n```text\nimport of a.csv failed\nfrom here on\n```\n").scripts == ()
+
+
+def test_statements_of_python_2_in_prose_are_a_script() -> None:
+    reading = read(
+        '# problem\n\nMy code:\n\nx=Symbol("x",real=True)\nprint integrate(1/(1+x**2),x)  # incorrect result: 0\n\n'
+        "I use sympy 0.7.5\n"
+    )
+    assert "print(integrate(1/(1+x**2),x))" in script_of(reading)
+    assert bug_of(reading).lines == ("0",)
+
+
+CALLED = (
+    "```python\ndef f():\n    print('free:', 3)\n```\n\nI call it\n\n```python\n>>> f()\nfree: 3\n```\n\n"
+)
+
+
+def test_a_session_calls_the_functions_of_the_script() -> None:
+    reading = read(f"# memory is lost\n\n{CALLED}A second time\n\n```python\n>>> f()\nfree: 2\n```\nwrong\n")
+    assert script_of(reading).count("displayhook(f())") == 2
+    once = read(f"# memory is lost\n\n{CALLED}With 1.2 I see\n\n```python\n>>> f()\nfree: 2\n```\n")
+    assert script_of(once).count("displayhook(f())") == 1

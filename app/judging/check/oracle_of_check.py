@@ -22,6 +22,7 @@ from app.judging.gone.mended_outputs import is_mended, nan_is_gone
 from app.judging.gone.random_values import nan_became_ordinary
 from app.judging.gone.repeated_numbers import are_distinct_now
 from app.judging.gone.traits import has_trait_now
+from app.judging.gone.rounded_zeros import equals_but_for_zeros
 from app.judging.judgement import CheckResult
 from app.judging.output.printed_numbers import numbers_in
 from worker.contract import Outcome, Result
@@ -106,8 +107,10 @@ def shows_expected(bug: Check, expected: Sequence[tuple[Check, Result]]) -> bool
         for check, result in expected
         if check.role is Role.EXPECTED and check.kind in _SHOWN_INSTEAD
     ]
-    if len(checks) == 1 and oracles.shows_replaced_line(bug, checks[0][0], checks[0][1].observation.stdout):
-        return True
+    if len(checks) == 1:
+        right, stdout = checks[0][0], checks[0][1].observation.stdout
+        if oracles.shows_replaced_line(bug, right, stdout) or equals_but_for_zeros(bug, right, stdout):
+            return True
     return bool(checks) and all(
         judge_kind(check, result) is CheckResult.MET
         and (
