@@ -160,7 +160,8 @@ def test_a_program_with_the_tag_of_a_shell_is_a_program() -> None:
 
 def test_statements_of_python_2_in_prose_are_a_script() -> None:
     reading = read(
-        '# problem\n\nMy code:\n\nx=Symbol("x",real=True)\nprint integrate(1/(1+x**2),x)  # incorrect result: 0\n\n'
+        '# problem\n\nMy code:\n\nx=Symbol("x",real=True)\n'
+        "print integrate(1/(1+x**2),x)  # incorrect result: 0\n\n"
         "I use sympy 0.7.5\n"
     )
     assert "print(integrate(1/(1+x**2),x))" in script_of(reading)

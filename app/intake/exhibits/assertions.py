@@ -1,4 +1,4 @@
-"""Reads reports whose script asserts what is wrong: the bug is that its assertion holds."""
+"""Reads reports whose script checks itself, by an assertion or by words that it prints."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import ast
 import re
 from collections.abc import Sequence
 
+from app.intake.claim.claim_text import output_check
 from app.intake.claim.claims import Check, CheckKind, Role
-from app.intake.code.syntax import normalise, tree_of
+from app.intake.code.syntax import nodes_of, normalise, tree_of
 from app.intake.words.languages import in_english
 from app.intake.words.vocabulary import FLAGS, MODALS, any_of
 
@@ -39,6 +40,12 @@ _OTHER_MATTERS = re.compile(
 # An assertion about the machine or the versions says nothing about the bug.
 _ABOUT_MACHINE = re.compile(r"is_available|device_count|version|platform|environ|exists\(")
 _MOST = 400
+# A script that prints such words speaks of its own check.
+_FAILED = re.compile(
+    r"(?:test )?(?:fail(?:ed|ure|s)?|wrong|bug|mismatch|not (?:equal|the same|close|ok)|differ(?:s|ent|ence)?"
+    r"|incorrect|broken|inconsistent|unequal|nok)\b",
+    re.IGNORECASE,
+)
 
 
 def asserted_checks(texts: Sequence[str], main: str) -> list[Check]:
@@ -83,6 +90,43 @@ def failing_assertion(texts: Sequence[str], main: str) -> list[Check]:
     return [
         Check(text=text[:_MOST], kind=CheckKind.EXCEPTION, exception_type="AssertionError", at=last.lineno)
     ]
+
+
+def printed_failure(main: str) -> list[Check]:
+    """The words with which a script's only own check says that it failed: `if a != b: print("fail")`.
+
+    The words of the other branch are expected. It counts where nothing else can be checked.
+    """
+    tree = tree_of(normalise(main))
+    tests = [
+        (bug, right)
+        for node in (nodes_of(tree) if tree else ())
+        if isinstance(node, ast.If) and _compares(node.test)
+        for branches in ((node.body, node.orelse), (node.orelse, node.body))
+        for bug, right in [tuple(map(_printed_words, branches))]
+        if _FAILED.match(bug)
+    ]
+    if len(tests) != 1:
+        return []
+    bug, right = tests[0]
+    expected = [output_check((right,), role=Role.EXPECTED)] if right else []
+    return [output_check((bug,)), *expected]
+
+
+def _printed_words(body: Sequence[ast.stmt]) -> str:
+    """The constant beginning of what the first statement prints: `fail` of `print(f"fail, {a}")`."""
+    call = body[0].value if body and isinstance(body[0], ast.Expr) else None
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "print"):
+        return ""
+    first = call.args[0] if call.args else None
+    if isinstance(first, ast.JoinedStr) and first.values:
+        first = first.values[0]
+    value = first.value if isinstance(first, ast.Constant) else None
+    return value.strip(" ,:;.-=\n\t") if isinstance(value, str) else ""
+
+
+def _compares(test: ast.expr) -> bool:
+    return any(isinstance(node, ast.Compare | ast.Call) for node in ast.walk(test))
 
 
 def _holds(text: str) -> list[Check]:

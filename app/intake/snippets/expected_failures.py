@@ -21,7 +21,8 @@ _AS_EXPECTED = re.compile(
     re.IGNORECASE,
 )
 _DOUBTED = re.compile(
-    r"\b(?:no|not|never|without|(?<!as it )should|instead|but|however|unlike|un\w{0,3}expected\w*|wrong\w*)\b|n['’]t\b",
+    r"\b(?:no|not|never|without|(?<!as it )should|instead|but|however|unlike"
+    r"|un\w{0,3}expected\w*|wrong\w*)\b|n['’]t\b",
     re.IGNORECASE,
 )
 _COMMENT = re.compile(r"(?<=[ \t)\]])#+[ \t]{0,4}(?P<text>[^#\n]{3,200})$")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from app.intake.claim.claims import ANY_ERROR, Check, CheckKind, Claim, Role
 from app.intake.code.names import mentioned_names
@@ -94,7 +94,7 @@ def _is_refusal(exception: ExceptionFacts) -> bool:
     return name in _REFUSALS or ("." in exception.type and any(map(name.endswith, _REFUSALS)))
 
 
-def _is_one_of(names: Collection[str], exception: ExceptionFacts) -> bool:
+def _is_one_of(names: set[str], exception: ExceptionFacts) -> bool:
     """Whether the error is one of these, or an error of a compiled function that names one as its reason."""
     return last_name(exception.type) in names or not names.isdisjoint(_WORD.findall(exception.message))
 
