@@ -1,4 +1,4 @@
-"""A script that prints whether its own check failed says what is claimed, where the report says nothing else."""
+"""A script that prints whether its own check failed says what is claimed, if the report does not."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ def words_of(reading: Reading, role: Role = Role.BUG) -> list[str]:
         ("if a != b:\n    print(f'fail, {a} {b}')\nelse:\n    print('ok')", ["fail"], ["ok"]),
         ("if not np.allclose(a, b):\n    print('MISMATCH:', a)", ["MISMATCH"], []),
         (
-            "while True:\n    if a != b:\n        print('wrong')\n    else:\n        print('same')",
+            "while a:\n    if a != b:\n        print('wrong')\n    else:\n        print('same')",
             ["wrong"],
             ["same"],
         ),
-        ("if a == b:\n    print('ok')\nelse:\n    print('not equal')", [], []),
+        ("if a == b:\n    print('ok')\nelse:\n    print('not equal')", ["not equal"], ["ok"]),
+        ("if a != b:\n    print('wrong')\nelse:\n    print('failed')", [], []),
         ("if a:\n    print('failed')", [], []),
         ("if a != b:\n    print('a is', a)", [], []),
         ("if a != b:\n    print('fail 1')\nif a < b:\n    print('fail 2')", [], []),

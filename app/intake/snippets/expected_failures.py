@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 
 from app.intake.reading import Repair
 
@@ -28,20 +29,21 @@ _DOUBTED = re.compile(
 _COMMENT = re.compile(r"(?<=[ \t)\]])#+[ \t]{0,4}(?P<text>[^#\n]{3,200})$")
 _GOES_ON = '__import__("contextlib").suppress(Exception)'
 _MOST_LINES = 20
+_MOST_COMMENT = 400
 
 
 def with_expected_failures(text: str, tree: ast.Module) -> tuple[str, tuple[Repair, ...]]:
     """The script with such statements, but for its last one, in a `with` that goes on after an error."""
     lines = text.split("\n")
     repairs: list[Repair] = []
+    on_line = Counter(statement.lineno for statement in tree.body)
     for statement in tree.body[:-1]:
-        if len(repairs) == _MOST_LINES or not _calls_on_one_line(statement):
-            continue
         at = statement.lineno - 1
-        comment = _COMMENT.search(lines[at])
+        comment = _COMMENT.search(lines[at][-_MOST_COMMENT:]) if "#" in lines[at] else None
         words = comment["text"] if comment else ""
-        is_alone = sum(each.lineno == statement.lineno for each in tree.body) == 1
-        if is_alone and _AS_EXPECTED.search(words) and not _DOUBTED.search(words):
+        if not words or not _AS_EXPECTED.search(words) or _DOUBTED.search(words):
+            continue
+        if on_line[statement.lineno] == 1 and _calls_on_one_line(statement) and len(repairs) < _MOST_LINES:
             lines[at] = f"with {_GOES_ON}: {lines[at]}"
             detail = f"Line {statement.lineno} may fail, as its comment says: the script goes on after it."
             repairs.append(Repair(code="expected_failure", detail=detail, line=statement.lineno))

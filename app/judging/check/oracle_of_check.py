@@ -21,8 +21,8 @@ from app.judging.gone.lines_at_issue import judge_lines_at_issue
 from app.judging.gone.mended_outputs import is_mended, nan_is_gone
 from app.judging.gone.random_values import nan_became_ordinary
 from app.judging.gone.repeated_numbers import are_distinct_now
-from app.judging.gone.traits import has_trait_now
 from app.judging.gone.rounded_zeros import equals_but_for_zeros
+from app.judging.gone.traits import has_trait_now
 from app.judging.judgement import CheckResult
 from app.judging.output.printed_numbers import numbers_in
 from worker.contract import Outcome, Result
