@@ -72,7 +72,12 @@ def asserted_checks(texts: Sequence[str], main: str) -> list[Check]:
     return []
 
 
-def failing_assertion(texts: Sequence[str], main: str) -> list[Check]:
+def own_check(texts: Sequence[str], main: str) -> list[Check]:
+    """The failure of the script's own check, for a report that says nothing else that can be checked."""
+    return _failing_assertion(texts, main) or _printed_failure(main)
+
+
+def _failing_assertion(texts: Sequence[str], main: str) -> list[Check]:
     """The check that the assertion at the end of the script fails. Empty if the script does not end with one.
 
     It counts where a report says nothing else that can be checked: its script then says what is right. Words
@@ -92,7 +97,7 @@ def failing_assertion(texts: Sequence[str], main: str) -> list[Check]:
     ]
 
 
-def printed_failure(main: str) -> list[Check]:
+def _printed_failure(main: str) -> list[Check]:
     """The words with which a script's only own check says that it failed: `if a != b: print("fail")`.
 
     The words of the other branch are expected. It counts where nothing else can be checked.

@@ -21,7 +21,7 @@ from app.intake.claim.right_bounds import out_of_bounds
 from app.intake.claim.slowness import is_of_magic, slower_label, slower_of_timed
 from app.intake.claim.stated_place import newest_place, place_of_bug, with_place
 from app.intake.claim.subject import about, subject_of
-from app.intake.exhibits.assertions import asserted_checks, failing_assertion, printed_failure
+from app.intake.exhibits.assertions import asserted_checks, own_check
 from app.intake.exhibits.commented_errors import commented_errors
 from app.intake.exhibits.conditions import condition_of, may_name_condition, names_other_program
 from app.intake.exhibits.inline_values import SENTENCES, inline_checks, without_other_code
@@ -152,11 +152,7 @@ def claim_of(
         complete = with_place([_in_own_words(check, prose) for check in real], place)
         readings.append(about(subject, frame.model_copy(update={"checks": tuple(complete)})))
     if not readings:
-        claim = (
-            frame
-            if (asserts := failing_assertion(titled, main) or printed_failure(main))
-            else Claim(text=told_text)
-        )
+        claim = frame if (asserts := own_check(titled, main)) else Claim(text=told_text)
         return about(subject, claim.model_copy(update={"checks": tuple(with_place(asserts, place))}))
     readings = without_measured_times(without_outputs_before_end(readings, titled[0]))
     failing = "\n".join(part.text for part in outputs if failure_of(part))

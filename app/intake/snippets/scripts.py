@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import re
 from collections.abc import Mapping
@@ -134,16 +135,13 @@ def make_script(
     # If the claim is a syntax error, the script may have no tree, and its needs are unknown.
     tree = parse(text) if rules.syntax else tree_of(text)
     if rules.imports and tree is not None:
-        text, spelt = with_right_imports(text, tree)
-        repairs += spelt
-        tree = (parse(text) if spelt else tree) or tree
-        text, import_repairs = missing_imports(text, tree, rules.packages, rules.modules, rules.submodules)
-        repairs += import_repairs
-        tree = parse(text) if import_repairs else tree
+        text, new_repairs = _with_imports(text, tree, rules)
+        repairs += new_repairs
+        tree = parse(text) if new_repairs else tree
     if rules.imports and tree is not None:
-        text, failure_repairs = with_expected_failures(text, tree)
-        repairs += failure_repairs
-        tree = parse(text) if failure_repairs else tree
+        text, new_repairs = with_expected_failures(text, tree)
+        repairs += new_repairs
+        tree = parse(text) if new_repairs else tree
     if rules.cards and tree is not None:
         text, card_repairs = with_visible_cards(text, tree)
         repairs += card_repairs
@@ -171,6 +169,13 @@ def make_script(
         unseeded=tree is not None and is_unseeded(tree),
         asserts_equality=tree is not None and asserts_equality(tree, text),
     )
+
+
+def _with_imports(text: str, tree: ast.Module, rules: RepairRules) -> tuple[str, tuple[Repair, ...]]:
+    text, spelt = with_right_imports(text, tree)
+    tree = (parse(text) if spelt else tree) or tree
+    text, added = missing_imports(text, tree, rules.packages, rules.modules, rules.submodules)
+    return text, (*spelt, *added)
 
 
 def _with_displayed_values(
