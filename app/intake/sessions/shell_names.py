@@ -109,7 +109,7 @@ _SYMBOLS = {
     "f g h": "symbols('f g h', cls=Function)",
 }
 _OF_ISYMPY = frozenset(name for names in _SYMBOLS for name in names.split())
-# What a formula calls its unknowns. A script that defines none of them means symbols.
+# Names of unknowns in a formula. A script that defines none of them means symbols.
 _UNKNOWN = re.compile(
     r"[a-zA-Z]\d?$|(?:alpha|beta|gamma|delta|epsilon|theta|lamda|lambda_|mu|nu|rho|sigma|tau|phi|psi|omega)\d?$"
 )
