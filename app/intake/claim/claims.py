@@ -37,6 +37,7 @@ class CheckKind(StrEnum):
     SLOWER = "slower"  # the first side takes longer than the second, in one attempt or on two targets
     NO_ERROR = "no_error"  # an expected error is missing
     OUT_OF_BOUNDS = "out_of_bounds"  # a printed number breaks a bound
+    LACKS = "lacks"  # printed values lack a trait
 
 
 class Trait(StrEnum):
@@ -51,6 +52,8 @@ class Trait(StrEnum):
     SUMS_TO_ONE = "sums_to_one"
     REAL = "real"  # without imaginary parts
     NOT_EMPTY = "not_empty"
+    AGREE = "agree"  # two printed values
+    DISTINCT = "distinct"  # all printed values from each other
 
 
 class Role(StrEnum):
@@ -177,6 +180,11 @@ class Check(BaseModel):
     random: bool | None = None
     # OUT_OF_BOUNDS: where the printed numbers have to lie.
     bounds: Bounds | None = None
+    # LACKS: the trait, the printed values that are compared, counted from 1 (without any, all), and how many
+    # the script prints, if that is known.
+    trait: Trait | None = None
+    among: tuple[int, ...] = ()
+    prints: int | None = None
     # VALUE: the largest distance from `number` that still counts as equal.
     tolerance: float | None = None
 

@@ -14,7 +14,16 @@ from app.intake.claim.claim_text import (
     sides_checks,
     statements,
 )
-from app.intake.claim.claims import MOST_READINGS, MOST_RIGHT_VALUES, Check, CheckKind, Claim, Role, Where
+from app.intake.claim.claims import (
+    MOST_READINGS,
+    MOST_RIGHT_VALUES,
+    Check,
+    CheckKind,
+    Claim,
+    Role,
+    Trait,
+    Where,
+)
 from app.intake.claim.comments import comment_claim, commented_outputs
 from app.intake.claim.known_messages import unnamed_error
 from app.intake.claim.right_bounds import out_of_bounds
@@ -78,6 +87,7 @@ from app.intake.snippets.parts import Part, PartKind
 from app.intake.snippets.roles import says_it_works
 from app.intake.wishes.facts import facts_in
 from app.intake.wishes.traits import is_refused, right_traits
+from app.intake.wishes.twins import lacks_agreement, lacks_change, wants_agreement
 from app.intake.words.frequency_words import with_frequency
 from app.intake.words.languages import in_english
 from app.intake.words.praise import is_only_praise, may_praise, speaks_of_another_place, tells_the_past
@@ -135,6 +145,7 @@ def claim_of(
     frame = with_what_is_right(Claim(text=told_text), titled, should, right_parts, main)
     sentences = sentences_of(titled, should)
     traits = right_traits(titled[0], sentences)
+    traits += (Trait.AGREE,) if wants_agreement(titled[0], sentences) else ()
     values = (*frame.right_values, *facts_in(sentences))[:MOST_RIGHT_VALUES]
     frame = frame.model_copy(update={"right_traits": traits, "right_values": values})
     readings: list[Claim] = []
@@ -193,6 +204,8 @@ def _readings(
         lambda _: lacking_error([*texts, *should], alone=True),
         lambda _: out_of_bounds(texts[0], sentences_of(texts, should)),
         lambda _: unnamed_error(texts),
+        lambda _: lacks_agreement(main, texts[0], sentences_of(texts, should)),
+        lambda _: lacks_change(main, texts[0], sentences_of(texts, should)),
         lambda _: should_work(texts),
     )
     sources: tuple[Callable[[Sequence[Part]], list[Check]], ...] = (

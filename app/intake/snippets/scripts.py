@@ -34,6 +34,7 @@ _OUTPUT_KINDS = {
     CheckKind.VARIES,
     CheckKind.DIFFERS,
     CheckKind.OUT_OF_BOUNDS,
+    CheckKind.LACKS,
 }
 # The last line of an output as a prompt or a notebook shows a value.
 _REPRESENTATION = re.compile(

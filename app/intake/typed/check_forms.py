@@ -189,6 +189,28 @@ class OutOfBoundsForm(CheckForm):
     )
 
 
+class LacksForm(CheckForm):
+    """Printed values lack a trait: two of them should agree, or all should differ from each other."""
+
+    kind: Literal["lacks"]
+    trait: Literal["agree", "distinct"] = Field(
+        description="`agree`: they should be equal but for rounding; `distinct`: each should be another one",
+        examples=["agree"],
+    )
+    among: Annotated[list[Annotated[StrictInt, Field(ge=1, le=10_000)]], Field(max_length=20)] = Field(
+        default_factory=list,
+        description="the printed values that are compared, counted from 1; all without it",
+        examples=[[1, 2]],
+    )
+    prints: StrictInt | None = Field(
+        default=None,
+        ge=2,
+        le=10_000,
+        description="how many values the script prints; with another number, nothing is compared",
+        examples=[2],
+    )
+
+
 class HangForm(CheckForm):
     """The script does not end."""
 
@@ -282,6 +304,7 @@ AnyCheck = Annotated[
     | OutputForm
     | ValueForm
     | OutOfBoundsForm
+    | LacksForm
     | HangForm
     | OutOfMemoryForm
     | VariesForm

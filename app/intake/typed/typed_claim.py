@@ -171,6 +171,7 @@ _WORDS: dict[CheckKind, Callable[[Check], str]] = {
     CheckKind.EXIT_STATUS: lambda check: f"exit status {check.exit_status}",
     CheckKind.NO_ERROR: lambda check: f"no {check.exception_type or 'error'} is raised",
     CheckKind.OUT_OF_BOUNDS: lambda check: f"the {check.label or 'value'} breaks a bound",
+    CheckKind.LACKS: lambda check: f"printed values are not {check.trait}",
     CheckKind.HANG: lambda _: "it does not end",
     CheckKind.OUT_OF_MEMORY: lambda _: "memory runs out",
     CheckKind.VARIES: lambda _: "repeats give different results",

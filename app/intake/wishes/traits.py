@@ -75,6 +75,12 @@ _TOLD_AFTER = tuple(
 )
 _NOT_NUMBERS = r"[`'\"“]?\b(?:nans?|infs?|infinity|infinities|infinite)(?:['’]s)?\b[`'\"”]?"
 _NAN = re.compile(r"\b(?:nan|inf)\b", re.IGNORECASE)
+# `I expected an error instead of nan`.
+_RATHER_THAN_NAN = re.compile(
+    r"\b(?:expect\w{0,3}|should|must|would|erwart\w{1,3}|hätte)\b[^.\n]{0,60}?"
+    r"\b(?:instead of|rather than|statt|anstatt) `?(?:nan|inf)\b",
+    re.IGNORECASE,
+)
 _OF_NAN = "nan nans inf infs infinity infinities infinite"
 # `I get nan`, `liefert inf`, `the result is full of NaNs`.
 _GETS_NAN = keyed_pattern(
@@ -117,9 +123,8 @@ def right_traits(title: str, sentences: Sequence[str]) -> tuple[Trait, ...]:
 def is_refused(check: Check, traits: Sequence[Trait]) -> bool:
     """Whether nan is read as expected, where the report says that there should be none."""
     values = [number for text in (*check.lines, check.number or "") for number in _NAN.findall(text)]
-    return (
-        check.role is Role.EXPECTED and bool(values) and not {Trait.FINITE, Trait.NO_NAN}.isdisjoint(traits)
-    )
+    is_denied = Trait.FINITE in traits or _RATHER_THAN_NAN.search(check.text[:_MOST_SENTENCE]) is not None
+    return check.role is Role.EXPECTED and bool(values) and is_denied
 
 
 def _wishes_in(sentences: Sequence[str]) -> Iterator[Trait]:

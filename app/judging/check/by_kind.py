@@ -14,6 +14,7 @@ from app.judging.check.failure_checks import (
     judge_out_of_memory,
 )
 from app.judging.check.output_checks import judge_difference, judge_output, judge_value
+from app.judging.check.printed_traits import judge_printed_traits
 from app.judging.check.speed import is_slower, ratio_in
 from app.judging.gone.bounds import judge_bounds
 from app.judging.judgement import CheckResult
@@ -48,4 +49,5 @@ _JUDGES: Mapping[CheckKind, Callable[[Check, Result], CheckResult]] = {
     CheckKind.SLOWER: _judge_slowness,
     CheckKind.NO_ERROR: judge_no_error,
     CheckKind.OUT_OF_BOUNDS: judge_bounds,
+    CheckKind.LACKS: judge_printed_traits,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from app.intake.claim.claims import Check, CheckKind, Claim
+from app.intake.claim.claims import Check, CheckKind, Claim, Trait
 from app.intake.reading import Script
 from app.intake.words.vocabulary import device_of
 from app.judging.check.by_kind import judge_kind
@@ -49,6 +49,7 @@ from app.judging.check.spelling import judge_spelling
 from app.judging.gone import oracles
 from app.judging.gone.bounds import judge_random_value
 from app.judging.gone.cpu_part import judge_cpu_part
+from app.judging.gone.dtypes import judge_dtypes_at_issue
 from app.judging.gone.lines_at_issue import judge_lines_at_issue
 from app.judging.gone.mended_outputs import nan_is_gone
 from app.judging.gone.random_values import misses_exact_value
@@ -203,8 +204,8 @@ def _judge_output_only(
     """
     everything, result = result, part_of(check, result)
     check, result = with_named_times(check, result, script)
-    if (spelling := judge_spelling(check, expected, result.observation.stdout)) is not None:
-        return spelling, None
+    if (of_text := _judge_text_alone(check, expected, claim, result.observation.stdout)) is not None:
+        return of_text
     whole, result = result, _without_echo(check, result, expected)
     check_result = _judge_shown(check, result, expected, script, whole=whole)
     if check_result is CheckResult.MET:
@@ -223,6 +224,20 @@ def _judge_output_only(
         return at_random, RANDOM_NUMBERS.code if at_random is CheckResult.UNREACHED else None
     is_broken_script = check_result is CheckResult.OTHER and is_broken(result)
     return (CheckResult.UNREACHED if is_broken_script else check_result), None
+
+
+def _judge_text_alone(
+    check: Check, expected: Sequence[Check], claim: Claim, stdout: str
+) -> tuple[CheckResult, str | None] | None:
+    """The result where spelling or dtypes, which do not count elsewhere, are the point of the claim."""
+    if (spelling := judge_spelling(check, expected, stdout)) is not None:
+        return spelling, None
+    if Trait.AGREE not in claim.right_traits or expected:
+        return None
+    of_dtypes = judge_dtypes_at_issue(check, stdout)
+    if of_dtypes is None:
+        return None
+    return of_dtypes, oracles.TWIN_VALUE if of_dtypes is CheckResult.ABSENT else None
 
 
 def _judge_shown(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from app.intake.claim.claims import Check, CheckKind, Claim, Role
+from app.intake.claim.claims import Check, CheckKind, Claim, Role, Trait
 from app.intake.reading import Script
 from app.judging.check.by_kind import judge_kind
 from app.judging.check.output_checks import numbers_in_place
@@ -17,6 +17,7 @@ from app.judging.gone.changed_values import (
     is_made_of_right_values,
     shows_value_called_right,
 )
+from app.judging.gone.labelled_twins import labelled_twins_agree
 from app.judging.gone.lines_at_issue import judge_lines_at_issue
 from app.judging.gone.mended_outputs import is_mended, nan_is_gone
 from app.judging.gone.random_values import nan_became_ordinary
@@ -78,10 +79,16 @@ def oracle_of_changes(check: Check, result: Result, expected: Sequence[Check], c
         check, claim.right_values, stdout
     ):
         return oracles.CALLED_RIGHT
+    if labelled_twins_agree(check, stdout):
+        return oracles.TWIN_VALUE
     in_place = numbers_in_place(check, part) if check.kind is CheckKind.VALUE else ()
     if keeps_bounds(check, claim.right_bounds, stdout, in_place):
         return oracles.KEEPS_BOUNDS
-    return oracles.TWIN_VALUE if is_like_its_twin(check, claim.right_values, stdout) else None
+    return (
+        oracles.TWIN_VALUE
+        if is_like_its_twin(check, claim.right_values, stdout, should_agree=Trait.AGREE in claim.right_traits)
+        else None
+    )
 
 
 def _has_trait_now(check: Check, part: Result, expected: Sequence[Check], claim: Claim) -> bool:

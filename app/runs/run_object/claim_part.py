@@ -70,6 +70,9 @@ class CheckPart(_Part):
     random: Annotated[bool | None, Field(exclude_if=lambda random: random is None)] = None
     tolerance: _Number = None
     bounds: Annotated[BoundsPart | None, Field(exclude_if=_is_absent)] = None
+    trait: _Text = None
+    among: Annotated[list[int], Field(exclude_if=_is_absent)] = Field(default_factory=list)
+    prints: _Whole = None
     sides: _Texts = None
     side_lines: _Texts = None
     factor: _Number = None
