@@ -75,6 +75,9 @@ def _judge_distinct(values: Sequence[str]) -> CheckResult:
     different = len({" ".join(value.split()) for value in values})
     if different == 1:
         return CheckResult.MET
+    if len({len(tokens_of_value(value)) for value in values}) > 1:
+        # These are no values of one kind.
+        return CheckResult.OTHER
     return CheckResult.ABSENT if different == len(values) else CheckResult.OTHER
 
 

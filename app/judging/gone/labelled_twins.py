@@ -18,7 +18,11 @@ _ROUNDING = 4e-6
 
 def labelled_twins_agree(check: Check, stdout: str) -> bool:
     """Whether each number behind `fails` or `wrong` is now the one behind `true` or `correct` above it."""
-    if check.role is not Role.BUG or check.kind not in {CheckKind.OUTPUT, CheckKind.VALUE}:
+    claimed = [number for text in (*check.lines, check.number or "") for number in numbers_in(text)]
+    is_of_label = any(_WRONG.search(line[:_MOST_CHARACTERS]) for line in check.lines)
+    is_nan = any(not math.isfinite(number.value) for number in claimed)
+    is_printed = check.kind in {CheckKind.OUTPUT, CheckKind.VALUE}
+    if check.role is not Role.BUG or not is_printed or not (is_of_label or is_nan):
         return False
     right: Number | None = None
     pairs: list[tuple[Number, Number]] = []
