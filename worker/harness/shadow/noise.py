@@ -5,6 +5,8 @@ import torch
 REAL = {torch.complex64: torch.float32, torch.complex128: torch.float64}
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 EPSILON = {dtype: torch.finfo(dtype).eps for dtype in FLOATS}
+# So far from the ends of a range nothing comes near them.
+FAR = 1024.0
 # Random numbers that serve many times, each time from another place on.
 NUMBERS = 1 << 16
 # The bits of a float64 that hold its exponent.
@@ -22,6 +24,14 @@ def unit_of(values, dtype):
 def next_number(number):
     """The next one of a series of random whole numbers below 2 ** 31."""
     return (number * 1103515245 + 12345) % (1 << 31)
+
+
+def is_far_inside(plain, limits):
+    """Whether numbers are far from both ends of their type's range. Then those beside them are inside."""
+    if plain.is_complex() or not plain.numel():
+        return False
+    least, most = map(float, torch.aminmax(plain.abs()))
+    return limits.tiny * FAR < least and most * FAR < limits.max
 
 
 class Noise:
@@ -61,14 +71,14 @@ class Noise:
             sizes = sizes.nan_to_num(0.0, 0.0, 0.0)
         values.addcmul_(sizes, noise, value=EPSILON[dtype])
 
-    def keep_range(self, values, dtype):
-        """The rounded values, changed in place, as far as a dtype holds them.
+    def keep_range(self, values, dtype, plain=None):
+        """The rounded values, changed in place, as far as a dtype holds them. `plain`: those of the script.
 
         Beyond its largest number there is only infinity; below its least normal one lie only multiples of its
         least number, and zero.
         """
         limits = torch.finfo(REAL.get(dtype, dtype))
-        if limits.bits == 64 or not values.numel():
+        if limits.bits == 64 or not values.numel() or (plain is not None and is_far_inside(plain, limits)):
             return values
         parts = torch.view_as_real(values) if values.is_complex() else values
         sizes = parts.abs()
@@ -91,7 +101,7 @@ class Noise:
             pool = self.pools[device] = pool.mul_(2).sub_(1)
         length = shape.numel()
         if 2 * length <= NUMBERS:
-            return self.part(pool, length).view(shape)
+            return self.part(pool, length, shape)
         # Random lengths let no two rows of a matrix have the same numbers.
         parts = []
         while length:
@@ -101,8 +111,9 @@ class Noise:
             length -= size
         return torch.cat(parts).view(shape)
 
-    def part(self, pool, length):
+    def part(self, pool, length, shape=None):
         """So many random numbers of the pool, from a random place on."""
         self.at = next_number(self.at)
         start = (self.at >> 8) % (NUMBERS - length)
-        return pool[start : start + length]
+        part = pool.narrow(0, start, length)
+        return part if shape is None else part.view(shape)

@@ -4,6 +4,7 @@ import gc
 import os
 import re
 import sys
+import weakref
 
 import torch
 
@@ -66,8 +67,11 @@ def is_of_the_script(function):
     return any(file is not None and not file.startswith(ELSEWHERE) for file in files)
 
 
-def own_classes():
-    """The script's own derivatives, and its classes that decide what operations of torch give, by name."""
+def own_classes(seen=None):
+    """The script's own derivatives, and its classes that decide what operations of torch give, by name.
+
+    `seen`: weak references to classes by their ids. These are left out, and the others are added.
+    """
     parents = {torch.Tensor: DECIDES, torch.autograd.Function: ("forward", "backward")}
     for module, name in (("torch.overrides", "TorchFunctionMode"), (MODES, "TorchDispatchMode")):
         parent = getattr(sys.modules.get(module), name, None)
@@ -75,6 +79,10 @@ def own_classes():
             parents[parent] = DECIDES
     for parent, methods in parents.items():
         for each in subclasses_of(parent):
+            if seen is not None:
+                if id(each) in seen and seen[id(each)]() is each:
+                    continue
+                seen[id(each)] = weakref.ref(each)
             for method in methods:
                 if is_of_the_script(vars(each).get(method)):
                     decides = "." + method if method in DECIDES else ""
@@ -111,13 +119,13 @@ class OwnKernels:
         self.of_torch = {}
         self.functions = {name: dict(vars(place)) for name, place in places().items()}
         # Classes that the script makes for a while. Only the collector frees them.
-        self.classes = set()
+        self.classes, self.seen = set(), {}
         gc.callbacks.append(self.remember)
 
     def remember(self, phase, _):
         """Note the script's own classes before the collector frees some."""
         if phase == "start":
-            self.classes.update(own_classes())
+            self.classes.update(own_classes(self.seen))
 
     def replacements(self):
         """The functions of torch that the script replaced, and its own implementations of operations."""

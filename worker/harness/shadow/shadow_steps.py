@@ -245,7 +245,7 @@ class Follower:
                 share = together.share_of_rounding(step, view[shadow.OWN], tensor, sums)
                 dtype = coarser(step, tensor.dtype)
                 self.table.noise.round_in_place(part, sums, dtype, share, finite=step.finite)
-                self.table.noise.keep_range(part, tensor.dtype)
+                self.table.noise.keep_range(part, tensor.dtype, tensor)
                 continue
             part.copy_(self._with_rounding(step, part, tensor.dtype, sums))
 
@@ -265,11 +265,11 @@ class Follower:
         proved = step.kind.is_proved
         for results, theirs in pairs:
             mine = results[shadow.OWN]
-            close = together.is_close(mine, theirs, step.terms)
+            close = together.is_close(step, mine, theirs, step.terms)
             proved = proved and bool(close)
             self.table.all_nearest = self.table.all_nearest and close == together.NEAREST
             if mine.shape == theirs.shape:
-                mine.copy_(theirs)
+                mine.copy_(step.wide.get(id(theirs), theirs))
         step.proved = proved and bool(pairs)
 
     def _with_rounding(self, step, values, dtype, terms=None, share=None):
