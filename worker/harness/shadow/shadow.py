@@ -201,17 +201,16 @@ class Step:
         self.proved = self.finite = False
         # The Entry that has the elements of each tensor, by its id.
         self.entries = {}
-        # Results of the script in float64, by their ids.
+        # The script's results in float64, by their ids.
         self.wide = {}
         # The result of an operation on integers in float64; its other answer, if rounding decides it.
         self.exact = self.follows = None
 
     def double(self, tensor):
         """A result of the script in float64."""
-        wide = self.wide.get(id(tensor))
-        if wide is None:
-            wide = self.wide[id(tensor)] = tensor.double()
-        return wide
+        if id(tensor) not in self.wide:
+            self.wide[id(tensor)] = tensor.double()
+        return self.wide[id(tensor)]
 
 
 class Shadow:
