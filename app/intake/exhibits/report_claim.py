@@ -81,6 +81,7 @@ from app.intake.remarks.value_tables import tabled_values
 from app.intake.remarks.values_of_devices import values_of_devices
 from app.intake.remarks.values_of_versions import values_of_versions
 from app.intake.sentences.should_work import should_work
+from app.intake.sentences.values_of_releases import values_of_releases
 from app.intake.sessions.shell_sessions import REPEATED
 from app.intake.sessions.timings import LABEL
 from app.intake.snippets.parts import Part, PartKind
@@ -217,6 +218,7 @@ def _readings(
         lambda _: asserted_checks([part.text for part in prose], main),
         lambda _: _comment_checks(main),
         lambda _: commented_errors(main),
+        lambda _: values_of_releases([part.text for part in prose], main),
         lambda _: inline_checks(parts, main),
         lambda _: values_of_devices(texts) or values_of_versions([part.text for part in prose]),
         lambda _: checks_of_tools(texts, main),

@@ -15,6 +15,7 @@ from app.intake.remarks.expected_of_expressions import expected_of_expression
 from app.intake.remarks.right_messages import right_message
 from app.intake.remarks.values_of_versions import values_before_change, values_of_versions
 from app.intake.remarks.worded_values import worded_values
+from app.intake.sentences.values_of_releases import values_of_releases
 from app.intake.snippets.parts import Part
 from app.intake.words.keyed_pattern import keyed_pattern
 from app.intake.words.vocabulary import strip_quotes
@@ -142,7 +143,8 @@ def _is_called(main: str, check: Check) -> bool:
 
 def values_right_elsewhere(prose: Sequence[str], titled: Sequence[str], main: str) -> frozenset[str]:
     """The values that the report says another version gives, before something changed, or another tool."""
-    of_versions = [check for check in values_of_versions(prose) if check.role is Role.EXPECTED]
+    checks = [*values_of_versions(prose), *values_of_releases(prose, main)]
+    of_versions = [check for check in checks if check.role is Role.EXPECTED]
     return (
         values_before_change(prose)
         | values_of_other_tools(titled, main)

@@ -57,7 +57,7 @@ _NAMES_OF_TOOLS = (
     *("R", "MATLAB", "Matlab", "Octave", "Mathematica", "Maple", "Maxima", "Excel", "Julia", "Stata", "SAS"),
     *("SPSS", "numpy", "scipy", "pandas", "sympy", "torch", "pytorch", "tensorflow", "jax", "sklearn"),
     *("scikit-learn", "statsmodels", "mpmath", "networkx", "C", "C++", "Fortran", "bc", "gcc", "clang"),
-    *("node", "perl", "ruby", "GIMP", "ImageMagick"),
+    *("node", "perl", "ruby", "GIMP", "ImageMagick", "JavaScript", "PHP"),
 )
 _TOOLS = rf"(?P<tool>Wolfram ?\w{{0,6}}|Sage\w*|{'|'.join(map(re.escape, _NAMES_OF_TOOLS))})"
 # `Mathematica gives 3`, and `3 comes from Mathematica`, `3 according to R`.

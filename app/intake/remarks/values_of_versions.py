@@ -108,24 +108,34 @@ def _around_change(sentences: Sequence[str]) -> tuple[list[str], list[str]]:
 
     A value may stand in the sentence after the one that names its version.
     """
-    since = {
-        _release_of(match)
-        for each in sentences
-        for match in _SINCE.finditer(each)
-        if _CHANGED.search(each, match.end())
-    }
+    since = releases_of_change(sentences)
     before: list[str] = []
     after: list[str] = []
     version: tuple[int, ...] | None = None
     for each in sentences if len(since) == 1 else ():
         named, value = _IN_VERSION.search(each), _GIVES.search(each)
-        version = _release_of(named) if named else version
+        version = as_meant(_release_of(named), min(since)) if named else version
         if value is None:
             continue
         if version is not None:
             (before if version < min(since) else after).append(strip_quotes(value["value"]))
         version = None
     return before, after
+
+
+def releases_of_change(sentences: Sequence[str]) -> set[tuple[int, ...]]:
+    """The versions since which something is wrong."""
+    return {
+        _release_of(match)
+        for each in sentences
+        for match in _SINCE.finditer(each)
+        if _CHANGED.search(each, match.end())
+    }
+
+
+def as_meant(release: tuple[int, ...], since: tuple[int, ...]) -> tuple[int, ...]:
+    """The release; the one since which something changed where only the first digit is another: a slip."""
+    return since if len(release) > 2 and release[1:] == since[1:] else release
 
 
 def _sentences(texts: Sequence[str]) -> list[str]:
