@@ -20,6 +20,7 @@ from app.intake.layout.source_forms import as_markdown
 from app.intake.needs.asks import ask
 from app.intake.probe_output import ReportersProbe, checks_of, without_probes
 from app.intake.reading import Ask, Reading, Script, ScriptRole
+from app.intake.snippets.inputs_in_prose import with_statements_of_prose
 from app.intake.snippets.parts import Part, PartKind, parts_of
 from app.intake.snippets.roles import Code, roles_of, says_it_works
 from app.intake.snippets.shown_files import take_files
@@ -91,6 +92,7 @@ def read_thread(thread: Thread, *, claim: str | None, title: str) -> Reading:
     thread, probe = _take_probe(thread)
     body = _read_post(Post(thread.body, by_reporter=True))
     title = title or thread.title or title_of(body.blocks)
+    body = body if body.codes else _read_post(Post(thread.body, by_reporter=True), title)
     environment = {**_environment(thread), **({} if probe is None else probe.environment)}
     post, is_correction = _choose_post(thread, body)
     if claim is not None:
@@ -167,9 +169,9 @@ def _or_probe_claim(claim: Claim, probe: ReportersProbe | None) -> Claim:
     return claim.model_copy(update={"checks": (*checks, *claim.checks)}) if checks else claim
 
 
-def _read_post(post: Post) -> _PostReading:
+def _read_post(post: Post, title: str = "") -> _PostReading:
     files, blocks = take_files(arranged_blocks(blocks_of(as_markdown(post.body))))
-    parts = arrange(parts_of(blocks))
+    parts = with_statements_of_prose(arrange(parts_of(blocks)), title) if title else arrange(parts_of(blocks))
     codes = codes_of(parts)
     return _PostReading(post, blocks, parts, files, codes, roles_of(codes), shown_outputs(parts[:MOST_PARTS]))
 

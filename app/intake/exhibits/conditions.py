@@ -73,6 +73,17 @@ _CODE = re.compile(r"``?([^`\n]{2,300})``?")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])")
 _SPACE = re.compile(r"\s+|[\"']")
 _MOST = 400
+# In R, `mean(c(1, 2))` gives 1.5.
+_OF_CALL = re.compile(
+    r"\W{0,4}(?:(?:in|with|using|and|but|while) (?:[\w.+-]{1,20},? ){0,3})?"
+    r"`[^`\n(]{0,80}?(?P<name>\w{1,40})\([^`\n]{0,200}` (?:also |correctly |still )?"
+    r"(?:gives?|gave|returns?|returned|prints?|printed|yields?|is|shows?)\b",
+    re.IGNORECASE,
+)
+_IN_OTHER_LANGUAGE = re.compile(
+    r"\W{0,4}(?:[Ii]n|[Ww]ith|[Uu]sing) (?:R|MATLAB|Matlab|Octave|Julia|Maple|Mathematica|Excel"
+    r"|JavaScript)\b,? `"
+)
 
 
 def condition_of(introduction: str, script: str) -> str:
@@ -130,3 +141,11 @@ def _numbers_of(text: str) -> frozenset[str]:
 @remembers()
 def _bare(code: str) -> str:
     return _SPACE.sub("", code)
+
+
+def is_of_other_call(sentence: str, main: str) -> bool:
+    """Whether a sentence is about what a call gives of a function that the script never calls."""
+    match = _OF_CALL.match(sentence[:_MOST]) if "`" in sentence and main else None
+    if match is not None and _IN_OTHER_LANGUAGE.match(sentence):
+        return True
+    return match is not None and f"{match['name']}(" not in main

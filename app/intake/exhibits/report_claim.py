@@ -32,7 +32,12 @@ from app.intake.claim.stated_place import newest_place, place_of_bug, with_place
 from app.intake.claim.subject import about, subject_of
 from app.intake.exhibits.assertions import asserted_checks, own_check
 from app.intake.exhibits.commented_errors import commented_errors
-from app.intake.exhibits.conditions import condition_of, may_name_condition, names_other_program
+from app.intake.exhibits.conditions import (
+    condition_of,
+    is_of_other_call,
+    may_name_condition,
+    names_other_program,
+)
 from app.intake.exhibits.inline_values import SENTENCES, inline_checks, without_other_code
 from app.intake.exhibits.machines import machine_checks
 from app.intake.exhibits.right_values import (
@@ -81,6 +86,12 @@ from app.intake.remarks.value_tables import tabled_values
 from app.intake.remarks.values_of_devices import values_of_devices
 from app.intake.remarks.values_of_versions import values_of_versions
 from app.intake.sentences.should_work import should_work
+from app.intake.sentences.values_of_calls import (
+    expected_calls,
+    value_of_title,
+    values_at_inputs,
+    what_it_says,
+)
 from app.intake.sentences.values_of_releases import values_of_releases
 from app.intake.sessions.shell_sessions import REPEATED
 from app.intake.sessions.timings import LABEL
@@ -205,6 +216,10 @@ def _readings(
         lambda _: lacking_error([*texts, *should], alone=True),
         lambda _: out_of_bounds(texts[0], sentences_of(texts, should)),
         lambda _: unnamed_error(texts),
+        lambda _: expected_calls(texts),
+        lambda _: values_at_inputs(texts, main),
+        lambda _: what_it_says(texts, should),
+        lambda _: value_of_title(texts[0], main),
         lambda _: lacks_agreement(main, texts[0], sentences_of(texts, should)),
         lambda _: lacks_change(main, texts[0], sentences_of(texts, should)),
         lambda _: should_work(texts),
@@ -261,6 +276,7 @@ def _about_this_place(text: str, main: str) -> str:
             sentence
             for sentence in SENTENCES.split(line)
             if not condition_of(sentence, main)
+            and not is_of_other_call(sentence, main)
             and not (speaks_of_another_place(sentence) and is_only_praise(sentence))
             and not tells_the_past(sentence)
         )

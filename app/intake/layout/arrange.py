@@ -20,6 +20,7 @@ from app.intake.layout.outputs_in_place import (
 from app.intake.layout.paired_outputs import with_captions_of_headings, with_places_of_pairs
 from app.intake.layout.quoted_replies import without_quoted_replies
 from app.intake.layout.repeated_inputs import with_repeated_inputs
+from app.intake.layout.results_in_prose import with_results_in_prose
 from app.intake.layout.side_tables import with_tables_of_sides
 from app.intake.layout.source_forms import with_data_as_output, with_indented_outputs
 from app.intake.layout.version_rows import with_results_of_versions
@@ -45,6 +46,7 @@ _PASSES: tuple[Callable[[Sequence[Part]], list[Part]], ...] = (
     with_outputs_at_their_code,
     with_captions_of_headings,
     with_places_of_pairs,
+    with_results_in_prose,
 )
 
 

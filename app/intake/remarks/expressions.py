@@ -14,7 +14,9 @@ _KNOWN = re.compile(
     r"|LambertW|Ei|Si|Ci|polylog|loggamma|conjugate|sign|floor|ceiling|pi|z?oo|EulerGamma|Integer|Piecewise|Max|Min"
     r"|besselj|re|im|arg|root"
 )
-_OWN_FORMULAS = re.compile(r"\b(?:sympy|fractions|Fraction)\b")
+_OWN_FORMULAS = re.compile(
+    r"\b(?:sympy|fractions|Fraction)\b|(?<![\w.])(?:integrate|summation|simplify|dsolve|solveset|symbols|Rational)\("
+)
 _EULER = re.compile(r"(?<![\w.])e(?![\w(])")
 _QUOTED = re.compile(r"`[^`\n]*`|\"[^\"\n]*\"")
 _MOST_LINE = 2_000

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from app.intake.code.syntax import parses, tree_of
+from app.intake.words.languages import in_english
 from app.intake.words.vocabulary import EXCEPTION_LINE
 
 _STATEMENT = re.compile(
@@ -27,7 +28,7 @@ _FAILS = re.compile(rf"\b{_FAILURE}", re.IGNORECASE)
 # `f(1)` returns 2, `f(1)` raises a ValueError.
 _DOES = re.compile(
     r"[ \t]*(?:now |still |wrongly |currently |just |simply |always |which |it )?"
-    rf"(?:returns?|gives?|yields?|prints?|outputs?|evaluates? to|results? in|leads? to|{_FAILURE})",
+    rf"(?:returns?|gives?|yields?|prints?|outputs?|evaluates? to|results? in|leads? to|は|{_FAILURE})",
     re.IGNORECASE,
 )
 # Calling `f(1)` ends in an error.
@@ -35,6 +36,21 @@ _RUN = re.compile(
     r"\b(?:call(?:ing|s)?|run|running|execut(?:e|ing)|evaluat(?:e|ing)|doing|typ(?:e|ing)|line|statement"
     r"|when (?:i|we|you|one) \w{2,10})\b[^.\n]{0,30}$",
     re.IGNORECASE,
+)
+# Expected `f(1)` to be 2, but it is 3.
+_EXPECTED = re.compile(r"\bexpect(?:ed|s)?(?: that)? $", re.IGNORECASE)
+_TO_BE = re.compile(r" (?:to|would|should|must) (?:be|return|give|equal|print|yield)\b", re.IGNORECASE)
+# The words that say that a value is right, or that another program computes it.
+_IS_FINE = re.compile(
+    r"[^.;\n]{0,80}?(?:\b(?:which|that|this) (?:is|looks) (?:right|correct|fine|ok|expected|good)\b"
+    r"|\bcorrectly\b"
+    r"|\bas (?:it should|expected)\b)",
+    re.IGNORECASE,
+)
+_OF_OTHER_TOOL = re.compile(
+    r"\b(?:[Ii]n|[Ww]ith|[Uu]sing|[Bb]y) (?:R|MATLAB|Matlab|Octave|Julia|Mathematica|Maple|Excel"
+    r"|JavaScript|Wolfram\w*|Sage)\b"
+    r"[^.;\n`]{0,30}$"
 )
 _MOST_STATEMENTS = 30
 _MOST_AROUND = 200
@@ -68,7 +84,7 @@ def only_statement(texts: Sequence[str], *, fails: bool) -> tuple[int, str] | No
     """
     tries = 0
     above = ""
-    for at, text in enumerate(texts):
+    for at, text in enumerate(map(in_english, texts)):
         for match in _SNIPPET.finditer(text):
             if tries == _MOST_STATEMENTS:
                 return None
@@ -85,7 +101,9 @@ def _is_to_run(text: str, match: re.Match[str], above: str, *, fails: bool) -> b
     of_line = f"{before.rpartition(chr(10))[2]}{behind.partition(chr(10))[0]}"
     if not of_line.strip(" \t.,:;"):
         return fails or _FAILS.search(f"{above[-_MOST_AROUND:]} {before} {behind}") is not None
-    if _DOES.match(behind):
+    if _IS_FINE.match(behind) or _OF_OTHER_TOOL.search(before):
+        return False
+    if _DOES.match(behind) or (_EXPECTED.search(before) and _TO_BE.match(behind)):
         return True
     return _RUN.search(before) is not None and _FAILS.search(f"{before} {behind}") is not None
 
@@ -97,13 +115,21 @@ def _computes(statement: str) -> bool:
         return False
     if EXCEPTION_LINE.fullmatch(statement):
         return False
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    nodes = list(ast.walk(tree))
+    if any(isinstance(node, ast.Constant) and node.value is Ellipsis for node in nodes):
+        return False
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    value = tree.body[0].value
+    if not calls:
+        # `7 // -2` is an operation on values, and nothing else.
+        has_name = any(isinstance(node, ast.Name) for node in nodes)
+        return isinstance(value, ast.BinOp | ast.Compare | ast.UnaryOp) and not has_name
     return any(
-        isinstance(node, ast.Constant) and node.value is not Ellipsis
+        isinstance(node, ast.Constant)
         for call in calls
         for argument in [*call.args, *(keyword.value for keyword in call.keywords)]
         for node in ast.walk(argument)
-    ) and not any(isinstance(node, ast.Constant) and node.value is Ellipsis for node in ast.walk(tree))
+    )
 
 
 def inline_statements(texts: Sequence[str]) -> tuple[int, int, list[str]] | None:

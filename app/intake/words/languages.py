@@ -169,6 +169,7 @@ _WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
             r"падает",
         ),
     ),
+    ("is", (r"(?:est|é|è)(?= [`\d\[(-])",)),
     ("instead", (r"stattdessen", r"à la place", r"en su lugar")),
     ("if", (r"wenn(?: man)?", r"si (?:l['’]on|on|je)", r"si se|cuando")),
     ("under", (r"unter(?= (?:python|numpy|torch|windows|linux|mac|version))",)),
@@ -237,7 +238,7 @@ _KEYS = key_set(
     "solleva solln sollte sollten sortie sous stampa statt stattdessen stürzt su substitui sur "
     "sustituye tandis und unter vai verhalten vez wenn wirft während à ändert вместо возвращает вывод "
     "lauf mal start aufruf durchlauf varie diffère chaque muda varía varia ogni cada каждом каждый запуска "
-    "deben müssen sollen müsste sollte должна должны deverian deven deberían debenn "
+    "é è deben müssen sollen müsste sollte должна должны deverian deven deberían debenn "
     "выводит выдает выдаёт вызывает должен должно начиная но ожидается ожидал ожидала ожидалось "
     "ожидался ошибка падает печатает работает работало тогда"
 )
@@ -266,6 +267,11 @@ _SIGNS: tuple[tuple[str, str], ...] = (
     (
         "differs from run to run",
         r"(?:実行する(?:たび|度)に|実行(?:ごと|毎)に|毎回)(?:結果|出力|値)?[がはも]?(?:変わ|異な|違)[るうっいり]{1,2}",
+    ),
+    ("is expected", r"(?:に|と)なる(?:はず|べき)(?:です|だ)?|であるべき(?:です|だ)?|が正しい(?:です|値)?"),
+    (
+        "is printed",
+        r"(?:に|と)なる(?!はず|べき)|になりま(?:す|した)|が返る|が返ってくる|が出力される|と表示される",
     ),
     ("works", r"(?:正常|没有?问题|可以运行)"),
     ("but", r"但是|可是|然而"),
