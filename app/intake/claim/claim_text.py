@@ -139,7 +139,7 @@ def _failed_test(lines: Sequence[str]) -> list[Check]:
 
 
 def _failed_in_summary(lines: Sequence[str]) -> list[Check]:
-    match = next((match for line in lines if (match := _SUMMARY_OF_TEST.match(line))), None)
+    match = next((match for line in lines if "::" in line and (match := _SUMMARY_OF_TEST.match(line))), None)
     if match is None:
         return []
     name = (match["type"] or "AssertionError").rsplit(".", 1)[-1]

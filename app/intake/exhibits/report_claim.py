@@ -86,12 +86,7 @@ from app.intake.remarks.value_tables import tabled_values
 from app.intake.remarks.values_of_devices import values_of_devices
 from app.intake.remarks.values_of_versions import values_of_versions
 from app.intake.sentences.should_work import should_work
-from app.intake.sentences.values_of_calls import (
-    expected_calls,
-    value_of_title,
-    values_at_inputs,
-    what_it_says,
-)
+from app.intake.sentences.values_of_calls import values_of_calls
 from app.intake.sentences.values_of_releases import values_of_releases
 from app.intake.sessions.shell_sessions import REPEATED
 from app.intake.sessions.timings import LABEL
@@ -215,11 +210,7 @@ def _readings(
         lambda _: lacking_error([*texts, *should], alone=False),
         lambda _: lacking_error([*texts, *should], alone=True),
         lambda _: out_of_bounds(texts[0], sentences_of(texts, should)),
-        lambda _: unnamed_error(texts),
-        lambda _: expected_calls(texts),
-        lambda _: values_at_inputs(texts, main),
-        lambda _: what_it_says(texts, should),
-        lambda _: value_of_title(texts[0], main),
+        lambda _: unnamed_error(texts) or values_of_calls(texts, should, main),
         lambda _: lacks_agreement(main, texts[0], sentences_of(texts, should)),
         lambda _: lacks_change(main, texts[0], sentences_of(texts, should)),
         lambda _: should_work(texts),
@@ -233,8 +224,7 @@ def _readings(
         lambda _: asserted_checks([part.text for part in prose], main),
         lambda _: _comment_checks(main),
         lambda _: commented_errors(main),
-        lambda _: values_of_releases([part.text for part in prose], main),
-        lambda _: inline_checks(parts, main),
+        lambda _: values_of_releases([part.text for part in prose], main) or inline_checks(parts, main),
         lambda _: values_of_devices(texts) or values_of_versions([part.text for part in prose]),
         lambda _: checks_of_tools(texts, main),
         lambda outputs: warning_checks(outputs, texts[0], [*texts, *should]),

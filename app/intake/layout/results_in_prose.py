@@ -22,14 +22,11 @@ _BY_HAND = re.compile(
     r"|calcolatrice)))\b|手算|手计算|手計算|手で計算",
     re.IGNORECASE,
 )
-_RESULT = re.compile(
-    rf"(?P<words>[^\n]{{0,200}}?(?:\b{_NOUN}\b|结果|結果)[^\n]{{0,120}}?)"
-    rf"(?:(?<=\s)|(?<=[\u3000-\u9fff])){_IS}[ \t]*[:：]?[ \t]*(?P<value>(?:\[|\(|`|-?\d)[^\n]{{0,300}})?$",
-    re.IGNORECASE,
-)
-_HAND = re.compile(
-    rf"(?P<words>[^\n]{{0,200}}?)(?:{_IS}|:|：)[ \t]*[:：]?[ \t]*(?P<value>(?:\[|\(|`|-?\d)[^\n]{{0,300}})?$",
-    re.IGNORECASE,
+_OF_RESULT = re.compile(rf"\b{_NOUN}\b|结果|結果", re.IGNORECASE)
+_VALUE = r"(?P<value>(?:\[|\(|`|-?\d)[^\n]{0,300})?$"
+_RESULT = re.compile(rf"(?:(?<=\s)|(?<=[\u3000-\u9fff])){_IS}[ \t]*+[:：]?[ \t]*+{_VALUE}", re.IGNORECASE)
+_BY_HAND_IS = re.compile(
+    rf"(?:(?:(?<=\s)|(?<=[\u3000-\u9fff])){_IS}[ \t]*+[:：]?|[:：])[ \t]*+{_VALUE}", re.IGNORECASE
 )
 _BRACKETS = re.compile(r"[\[\]().,;\s\d+\-*/a-z'\"]{1,400}", re.IGNORECASE)
 _ENGLISH = re.compile(r"\b(?:the|is|should|expected|I|get)\b")
@@ -83,8 +80,11 @@ def _outputs(part: Part, below: Part | None) -> list[Part]:
     for number, line in enumerate(lines):
         if line.rstrip()[-1:] not in _ENDS:
             continue
-        by_hand = _BY_HAND.search(line[:_MOST_LINE])
-        match = (_HAND if by_hand else _RESULT).fullmatch(line.strip()[:_MOST_LINE])
+        words = line.strip()[:_MOST_LINE]
+        by_hand = _BY_HAND.search(words)
+        if not by_hand and not _OF_RESULT.search(words):
+            continue
+        match = (_BY_HAND_IS if by_hand else _RESULT).search(words)
         if match is None:
             continue
         rest = "\n".join(lines[number + 1 :])

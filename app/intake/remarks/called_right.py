@@ -158,6 +158,12 @@ def _right_in(clause: str, packages: frozenset[str]) -> Iterator[str]:
             yield value.strip()
 
 
+def is_of_other_tool(clause: str, main: str) -> bool:
+    """Whether a clause says what a tool gives that is no package of the script: `Matlab gives 1.0`."""
+    tool = _OTHER_TOOL.search(clause) or _BY_OTHER_TOOL.search(clause)
+    return tool is not None and tool["tool"].lower() not in _packages_of(main)
+
+
 def values_of_other_tools(texts: Sequence[str], main: str) -> frozenset[str]:
     """The values that the texts say another tool gives, such as `mpmath gives 3`.
 

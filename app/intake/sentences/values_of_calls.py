@@ -47,6 +47,16 @@ _MOST_LINE = 400
 _MOST_LINES = 400
 
 
+def values_of_calls(texts: Sequence[str], should: Sequence[str], main: str) -> list[Check]:
+    """The checks of the first of these forms that the texts have. The first text is the title."""
+    return (
+        expected_calls(texts)
+        or values_at_inputs(texts, main)
+        or what_it_says(texts, should)
+        or value_of_title(texts[0], main)
+    )
+
+
 def value_of_title(title: str, main: str) -> list[Check]:
     """The value that the title gives for a call of a function which the script calls, too."""
     match = _TITLE.search(title[:_MOST_TITLE]) if "(" in title and main else None
@@ -85,10 +95,10 @@ def expected_calls(texts: Sequence[str]) -> list[Check]:
 def what_it_says(texts: Sequence[str], should: Sequence[str]) -> list[Check]:
     """The values of `2 hours is what it says` and `I'd want it to say 3 hours`; empty unless both stand."""
     seen = {match["value"]: line for line in _lines(texts) for match in _IS_WHAT.finditer(line)}
-    wanted = {match["value"] for line in _lines([*should, *texts]) for match in _WANTED.finditer(line)}
-    if len(seen) != 1 or len(wanted) != 1 or set(seen) == wanted:
+    right_values = {match["value"] for line in _lines([*should, *texts]) for match in _WANTED.finditer(line)}
+    if len(seen) != 1 or len(right_values) != 1 or set(seen) == right_values:
         return []
-    (value, line), right = next(iter(seen.items())), wanted.pop()
+    (value, line), right = next(iter(seen.items())), right_values.pop()
     return _both(value, right, line)
 
 

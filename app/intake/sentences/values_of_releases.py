@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from app.intake.claim.claim_text import cut, sentences_in
 from app.intake.claim.claims import Check, Role
 from app.intake.claim.phrases import literal_check
+from app.intake.remarks.called_right import is_of_other_tool
 from app.intake.remarks.values_of_versions import as_meant, releases_of_change
 from app.intake.words.keyed_pattern import key_set, words_of
 from app.intake.words.vocabulary import FLAGS, LITERAL, strip_quotes
@@ -38,7 +39,7 @@ _SAYS = re.compile(
     rf"(?P<value>`[^`\n]{{1,200}}`|{LITERAL})",
     FLAGS,
 )
-# What stands between two values: `and`, a comma, the end of the sentence.
+# A clause ends at `and`, a comma, or the end of its sentence.
 _CLAUSE = re.compile(r";|,(?= )|[.!](?= |$)|\b(?:and|but|while|whereas|however|yet)\b", FLAGS)
 _QUOTED = re.compile(r"`[^`\n]*`|\"[^\"\n]*\"|(?<!\w)'[^'\n]*'(?!\w)|\[[^\[\]\n]*\]")
 _NOW = re.compile(r"\b(?:now|nowadays|currently|today|since)\b", FLAGS)
@@ -130,20 +131,22 @@ def _mentions(text: str, main: str) -> Iterator[_Mention]:
                 value=strip_quotes(strip_quotes(says["value"])),
                 release=named and as_meant(named, since),
                 is_past=True if says["past"] or _PAST.search(clause) else None,
-                is_right=_judged(clause[says.end() :], sentence),
+                is_right=_is_right(clause[says.end() :], sentence),
                 sentence=sentence,
             )
 
 
 def _is_no_value(clause: str, says: re.Match[str], main: str) -> bool:
-    """Whether the words before a value are a wish, or name a call that the script does not have."""
+    """Whether the words before a value are a wish, or name another tool or a call of other code."""
     before = clause[: says.start()]
     call = _CALL.search(before)
     name = call["name"] if call else ""
-    return _SHOULD.search(before) is not None or bool(name and f"{name}(" not in main)
+    if _SHOULD.search(before) or (name and f"{name}(" not in main):
+        return True
+    return is_of_other_tool(clause, main)
 
 
-def _judged(behind: str, sentence: str) -> bool | None:
+def _is_right(behind: str, sentence: str) -> bool | None:
     """Whether the words behind a value call it right or wrong."""
     words = behind or sentence[sentence.rfind(behind) :]
     is_wrong, is_fine = _WRONG.search(words), _FINE.search(words)
