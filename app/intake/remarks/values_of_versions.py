@@ -133,6 +133,11 @@ def releases_of_change(sentences: Sequence[str]) -> set[tuple[int, ...]]:
     }
 
 
+def is_mended(sentences: Sequence[str]) -> bool:
+    """Whether sentences say that a newer version mends it."""
+    return any(_MENDED.search(each) and not each.endswith("?") for each in sentences)
+
+
 def as_meant(release: tuple[int, ...], since: tuple[int, ...]) -> tuple[int, ...]:
     """The release; the one since which something changed where only the first digit is another: a slip."""
     return since if len(release) > 2 and release[1:] == since[1:] else release
@@ -182,7 +187,7 @@ def _values_of(texts: Sequence[str]) -> list[Check]:
     }
     stated = (matches[0]["one"], matches[0]["other"])
     expected = [value for value in stated if strip_quotes(value) in right]
-    if not right and not any(_MENDED.search(each) or _ASKS_WHICH.search(each) for each in sentences):
+    if not right and not (is_mended(sentences) or any(map(_ASKS_WHICH.search, sentences))):
         expected = _of_older_version(matches[0])
     if len(expected) != 1:
         return []

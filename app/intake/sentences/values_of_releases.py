@@ -14,7 +14,7 @@ from app.intake.claim.claim_text import cut, sentences_in
 from app.intake.claim.claims import Check, Role
 from app.intake.claim.phrases import literal_check
 from app.intake.remarks.called_right import is_of_other_tool
-from app.intake.remarks.values_of_versions import as_meant, releases_of_change
+from app.intake.remarks.values_of_versions import as_meant, is_mended, releases_of_change
 from app.intake.words.keyed_pattern import key_set, words_of
 from app.intake.words.vocabulary import FLAGS, LITERAL, strip_quotes
 
@@ -77,7 +77,7 @@ def values_of_releases(texts: Sequence[str], main: str) -> list[Check]:
     values = {mention.value for mention in mentions}
     if len(values) != 2 or not any(mention.release or mention.is_past for mention in mentions):
         return []
-    bug = _bug_of(mentions)
+    bug = _bug_of(mentions, mended=is_mended(sentences_in("\n".join(texts))[:_MOST_SENTENCES]))
     if bug is None:
         return []
     right = next(mention for mention in mentions if mention.value != bug.value)
@@ -88,14 +88,19 @@ def values_of_releases(texts: Sequence[str], main: str) -> list[Check]:
     return [check for check in checks if check is not None] if all(checks) else []
 
 
-def _bug_of(mentions: Sequence[_Mention]) -> _Mention | None:
-    """The mention of the value that is wrong; None if nothing tells which one it is."""
+def _bug_of(mentions: Sequence[_Mention], *, mended: bool) -> _Mention | None:
+    """The mention of the value that is wrong; None if nothing tells which one it is.
+
+    `mended`: the report says that the newer version is right.
+    """
     wrong = [mention for mention in mentions if mention.is_right is False]
     right = {mention.value for mention in mentions if mention.is_right}
     if wrong or right:
         wrong = wrong or [mention for mention in mentions if mention.value not in right]
         is_clear = len({mention.value for mention in wrong}) == 1 and wrong[0].value not in right
         return wrong[0] if is_clear else None
+    if mended:
+        return None
     with_release = [mention for mention in mentions if mention.release]
     now = [mention for mention in mentions if not mention.is_past and not mention.release]
     if len({mention.value for mention in with_release}) == 2:
