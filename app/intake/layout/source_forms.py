@@ -13,6 +13,8 @@ from app.intake.layout.captions import (
     is_seen_caption,
 )
 from app.intake.snippets.transcripts import take_apart
+from app.intake.text.forms.notebook_json import with_cells_of_notebooks
+from app.intake.text.forms.site_markup import with_plain_fences
 from app.intake.text.markdown import Block
 from app.intake.words.vocabulary import is_printed_line
 
@@ -37,6 +39,7 @@ _MOST_LINES = 60
 
 def as_markdown(text: str) -> str:
     """The text with fences for blocks of reStructuredText, and with Markdown tables for those in HTML."""
+    text = with_cells_of_notebooks(with_plain_fences(text))
     text = _TABLE.sub(_markdown_table, text) if "<table" in text.lower() else text
     return _with_fences(text) if ".. code" in text or ".. source" in text else text
 

@@ -9,6 +9,8 @@ import html
 import re
 from collections.abc import Callable
 
+from app.intake.code.mends.old_python import may_be_old, with_new_syntax
+from app.intake.code.mends.slips import with_last_bracket, with_right_indents
 from app.intake.code.names import undefined_names
 from app.intake.code.python2 import with_print_calls
 from app.intake.code.syntax import parses, tree_of
@@ -30,6 +32,7 @@ _DETAILS = {
     "line_numbers": "Removed the numbers of the lines.",
     JOINED: "Put each statement on a line of its own.",
     "bold_remarks": "Made remarks in bold comments.",
+    "missing_bracket": "Closed the bracket that the last line leaves open, or removed one too many.",
     "html_entities": "Read `&gt;` and the like as the signs that they stand for.",
 }
 # `**Works!**` between statements.
@@ -43,16 +46,31 @@ def make_readable(text: str) -> tuple[str, tuple[Repair, ...]]:
 
     The text stays as given if it needs none, or if none helps.
     """
-    if len(text) > _MOST_CHARACTERS or not _has_traces(text) or (parses(text) and not _names_entities(text)):
+    if len(text) > _MOST_CHARACTERS or (parses(text) and not _names_entities(text)):
         return text, ()
     result, repairs = text, tuple[Repair, ...]()
+    if not _has_traces(text):
+        return _without_slip(text)
     for rewrite in _REWRITES:
         result, new_repairs = rewrite(result)
         repairs += new_repairs
         if new_repairs and parses(result):
             return result, repairs
     split = with_lines(result)
-    return (text, ()) if split == result else (split, (*repairs, _repair(JOINED)))
+    if split != result:
+        return split, (*repairs, _repair(JOINED))
+    mended, slips = _without_slip(result)
+    return (mended, (*repairs, *slips)) if slips else (text, ())
+
+
+def _without_slip(text: str) -> tuple[str, tuple[Repair, ...]]:
+    """The text without its one slip; as it is if it has none, or more."""
+    mended, is_mended = with_last_bracket(text)
+    if is_mended:
+        return mended, (_repair("missing_bracket"),)
+    mended, places = with_right_indents(text)
+    detail = f"Gave lines at {places} places an indent that Python takes."
+    return mended, (Repair(code="indent_of_lines", detail=detail),) if places else ()
 
 
 def with_all_rewrites(text: str) -> str:
@@ -72,6 +90,7 @@ def _has_traces(text: str) -> bool:
         or _PRINT.search(text) is not None
         or bool(_LINE_NUMBER.match(first))
         or _BOLD.search(text) is not None
+        or may_be_old(text)
         or MAY_BE_JOINED.search(text) is not None
     )
 
@@ -103,6 +122,12 @@ def _prints(text: str) -> tuple[str, tuple[Repair, ...]]:
     ) if count else ()
 
 
+def _old_syntax(text: str) -> tuple[str, tuple[Repair, ...]]:
+    result, count = with_new_syntax(text)
+    detail = f"Wrote {count} places of Python 2 as Python 3 has them."
+    return result, (Repair(code="python2_syntax", detail=detail),) if count else ()
+
+
 def _repair(code: str) -> Repair:
     return Repair(code=code, detail=_DETAILS[code])
 
@@ -132,4 +157,5 @@ _REWRITES: tuple[Callable[[str], tuple[str, tuple[Repair, ...]]], ...] = (
     _characters,
     _bold_remarks,
     _prints,
+    _old_syntax,
 )

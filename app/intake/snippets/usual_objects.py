@@ -15,6 +15,15 @@ _OBJECTS = {
     "Q_": ("", "import pint; Q_ = pint.UnitRegistry().Quantity"),
     "console": ("rich", "from rich.console import Console; console = Console()"),
 }
+# Names of Python 2, which Python 3 calls otherwise.
+_OF_PYTHON_2 = {
+    "xrange": "range",
+    "raw_input": "input",
+    "unicode": "str",
+    "basestring": "str",
+    "unichr": "chr",
+    "long": "int",
+}
 _BOTH_OF_PINT = "import pint; ureg = pint.UnitRegistry(); Q_ = ureg.Quantity"
 # `jit` is a name of two libraries, and these are arguments of only one of them.
 _JIT = {
@@ -53,6 +62,7 @@ def usual_objects(tree: ast.Module, unbound: Collection[str], packages: Collecti
     if {"ureg", "Q_"} <= statements.keys():
         del statements["Q_"]
         statements["ureg"] = _BOTH_OF_PINT
+    statements |= {name: f"{name} = {new}" for name, new in _OF_PYTHON_2.items() if name in unbound}
     if "jit" in unbound and (library := _library_of_jit(tree)):
         statements["jit"] = f"from {library} import jit"
     return statements

@@ -1,0 +1,1 @@
+"""Mends of code that today's Python can't parse."""

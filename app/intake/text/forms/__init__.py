@@ -1,0 +1,1 @@
+"""Forms in which sites other than GitHub show code."""
