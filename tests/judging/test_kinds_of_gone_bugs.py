@@ -9,6 +9,7 @@ KINDS = (
     *("nan", "nan_unseen", "wishes", "wishes_unseen"),
     *("contrasts", "contrasts_unseen", "own_output_is_right", "own_output_unseen"),
     *("measured_times", "measured_unseen"),
+    *("complaints", "complaints_unseen"),
     *("twins", "twins_unseen", "sameness", "sameness_unseen"),
 )
 CASES = [case for kind in KINDS for case in cases_of(f"{kind}.txt")]

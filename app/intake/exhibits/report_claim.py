@@ -92,6 +92,7 @@ from app.intake.sessions.shell_sessions import REPEATED
 from app.intake.sessions.timings import LABEL
 from app.intake.snippets.parts import Part, PartKind
 from app.intake.snippets.roles import says_it_works
+from app.intake.wishes.complaints import lacks_trait
 from app.intake.wishes.facts import facts_in
 from app.intake.wishes.traits import is_refused, right_traits
 from app.intake.wishes.twins import lacks_agreement, lacks_change, wants_agreement
@@ -212,7 +213,7 @@ def _readings(
         lambda _: out_of_bounds(texts[0], sentences_of(texts, should)),
         lambda _: unnamed_error(texts) or values_of_calls(texts, should, main),
         lambda _: lacks_agreement(main, texts[0], sentences_of(texts, should)),
-        lambda _: lacks_change(main, texts[0], sentences_of(texts, should)),
+        lambda _: _lacks_of_all(main, texts[0], sentences_of(texts, should)),
         lambda _: should_work(texts),
     )
     sources: tuple[Callable[[Sequence[Part]], list[Check]], ...] = (
@@ -250,6 +251,11 @@ def _readings(
             printed = [part for part in usual if not (failure_of(part) or warnings_in(part))]
         is_first = False
         yield checks
+
+
+def _lacks_of_all(main: str, title: str, sentences: Sequence[str]) -> list[Check]:
+    """The check that the last printed value lacks a trait, or that all of them are equal."""
+    return lacks_trait(main, title, sentences) or lacks_change(main, title, sentences)
 
 
 def _lines_of_times(outputs: Sequence[Part], main: str) -> list[str]:

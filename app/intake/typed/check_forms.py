@@ -190,11 +190,14 @@ class OutOfBoundsForm(CheckForm):
 
 
 class LacksForm(CheckForm):
-    """Printed values lack a trait: two of them should agree, or all should differ from each other."""
+    """Printed values lack a trait: two should agree, all should differ, or the last should be sorted."""
 
     kind: Literal["lacks"]
-    trait: Literal["agree", "distinct"] = Field(
-        description="`agree`: they should be equal but for rounding; `distinct`: each should be another one",
+    trait: Literal["agree", "distinct", "sorted", "real", "not_empty", "sums_to_one"] = Field(
+        description=(
+            "`agree`: they should be equal but for rounding; `distinct`: each should be another one; the"
+            " others are about the last value"
+        ),
         examples=["agree"],
     )
     among: Annotated[list[Annotated[StrictInt, Field(ge=1, le=10_000)]], Field(max_length=20)] = Field(

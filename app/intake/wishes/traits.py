@@ -57,6 +57,8 @@ _NAMES: tuple[tuple[Trait, str, bool], ...] = (
     (Trait.NOT_EMPTY, r"(?:non-?empty)", False),
     (Trait.NOT_EMPTY, r"(?:empty|leer|vide|vac[ií][oa]|vuoto)", True),
 )
+# Most wishes have none of these words, which one look tells.
+_ANY_NAME = re.compile(rf"\b(?:{'|'.join(words for _, words, _ in _NAMES)})\b", re.IGNORECASE)
 _BE = r"(?:be |sein |être |ser )?"
 _WISHES: tuple[tuple[Trait, bool, re.Pattern[str]], ...] = tuple(
     (trait, denied, re.compile(rf"\b(?P<wish>{_WISH}){_GAP} {_BE}{words}\b", re.IGNORECASE))
@@ -132,6 +134,8 @@ def _wishes_in(sentences: Sequence[str]) -> Iterator[Trait]:
         if _WISH_WORDS.isdisjoint(words_of(sentence)):
             continue
         text = sentence[:_MOST_SENTENCE]
+        if _ANY_NAME.search(text) is None:
+            continue
         for trait, denied, pattern in _WISHES:
             match = pattern.search(text)
             if match is not None and _is_plain(match, denied=denied):

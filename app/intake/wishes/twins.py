@@ -39,7 +39,7 @@ _DIFFER = keyed_pattern(
     "different differently differs differ inconsistent inconsistency inconsistencies inconsistently"
     " consistent"
     " change changes mismatch match agree disagree disagrees same depend depends verschiedene"
-    " unterschiedliche else other equal identical deviates anders andere otra autre"
+    " unterschiedliche else other another deviate otro equal identical deviates anders andere otra autre"
     " inkonsistent différent différents incohérent diferente diferentes inconsistente diversi differenti",
     rf"\b(?:different(?:ly)?(?: \w{{1,15}}){{0,2}}? {_RESULTS}|differently"
     rf"|{_RESULTS}(?: \w{{1,15}}){{0,3}}? differs?"

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from app.intake.claim.claims import Check, Trait
+from app.judging.gone.traits import HAS
 from app.judging.judgement import CheckResult
 from app.judging.output.printed_lines import Token, form_of
 from app.judging.output.printed_numbers import Number, matches, same_value
@@ -28,9 +29,24 @@ def judge_printed_traits(check: Check, result: Result) -> CheckResult:
         return CheckResult.OTHER if failed else CheckResult.UNREACHED
     judge = _JUDGES.get(check.trait) if check.trait is not None else None
     values = printed_values(result.observation.stdout, check.prints)
+    has = HAS.get(check.trait) if check.trait is not None else None
+    if has is not None:
+        return _judge_last(has, values)
     if judge is None or len(values) < 2 or any(at > len(values) for at in check.among):
         return CheckResult.UNREACHED
     return judge([values[at - 1] for at in check.among] or values)
+
+
+def _judge_last(has: Callable[[str], bool | None], values: Sequence[str]) -> CheckResult:
+    """MET if the last value lacks the trait. A value above it that lacks it may be an input: UNREACHED."""
+    if not values or values[-1].strip() == "None":
+        return CheckResult.OTHER if values else CheckResult.UNREACHED
+    answer = has(values[-1])
+    if answer is None:
+        return CheckResult.UNREACHED
+    if answer and any(has(value) is False for value in values[:-1]):
+        return CheckResult.UNREACHED
+    return CheckResult.ABSENT if answer else CheckResult.MET
 
 
 def agree(one: str, other: str) -> bool | None:

@@ -26,7 +26,9 @@ _WIDTH = 10.0
 _ORDINARY = (1e-6, 1e6)
 _SUM_IS_ONE, _MOST_ROUNDING = 1e-6, 5e-3
 _EMPTY = re.compile(
-    r"(?:[\w.]{1,40}\()?(?:\[\]|\(\)|\{\}|''|\"\"|set\(\)|Series\(\[\]|Empty DataFrame)[^\d]{0,60}"
+    r"(?:[\w.]{1,40}\()?(?:\[\]|\(\)|\{\}|''|\"\"|set\(\))"
+    r"(?:, (?:dtype|size|shape|device|name)=[^\n]{1,80}|\))?"
+    r"|Empty DataFrame\b[^\n]{0,200}|Series\(\[\][^\n]{0,80}"
 )
 _OPEN = "[({'\""
 
@@ -247,4 +249,36 @@ _JUDGES: Mapping[Trait, Callable[[_Place], bool]] = {
     Trait.EQUAL: _are_equal_now,
     Trait.SUMS_TO_ONE: _sum_is_one_now,
     Trait.REAL: _is_real_now,
+}
+
+
+def _is_sorted(value: str) -> bool | None:
+    """Whether the numbers of a printed value ascend; None without two of them, and with nan."""
+    values = [number.value for number in numbers_in(value)]
+    return _ascends(values) if len(values) > 1 and all(map(math.isfinite, values)) else None
+
+
+def _is_real(value: str) -> bool | None:
+    numbers = numbers_in(value)
+    return not any(number.imaginary and number.value for number in numbers) if numbers else None
+
+
+def _is_not_empty(value: str) -> bool | None:
+    text = " ".join(value.split())
+    if _EMPTY.fullmatch(text):
+        return False
+    return True if re.match(r"(?:[\w.]{1,40}\()?[\[({'\"]", text) else None
+
+
+def _is_sum_of_one(value: str) -> bool | None:
+    numbers = numbers_in(value)
+    return _sums_to_one(numbers) if len(numbers) > 1 else None
+
+
+# Whether a printed value has a trait; None if it can't be told.
+HAS: Mapping[Trait, Callable[[str], bool | None]] = {
+    Trait.SORTED: _is_sorted,
+    Trait.REAL: _is_real,
+    Trait.NOT_EMPTY: _is_not_empty,
+    Trait.SUMS_TO_ONE: _is_sum_of_one,
 }
