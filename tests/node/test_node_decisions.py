@@ -25,6 +25,10 @@ BY_ROUNDING = {
     "a step that float64 takes as well": "x = torch.linspace(0, 1, 11) * 10 * 1.1 / 1.1\n"
     "print(x.long(), x.sum() / 3)\n",
     "a quotient without its rest": "k = torch.arange(1, 10) * 0.1\nprint(k // 0.1)\n",
+    "points between two centres": "p, c = torch.tensor([0.15, 0.25]), torch.tensor([0.1, 0.2, 0.3])\n"
+    "label = (p[:, None] - c).abs().min(1).indices\nprint(torch.tensor([1.0, 2.0, 4.0])[label] / 3)\n",
+    "a ceiling of Python": "import math\nspan = torch.tensor(0.9) - torch.tensor(0.3)\n"
+    "print(torch.ones(2) / (math.ceil(span.item() / 0.2) + 3))\n",
     "a division that rounds within": "a = torch.tensor([0.6, 0.9, 1.2])\n"
     "print(torch.div(a, 0.3, rounding_mode='floor') / 7)\n",
     "a count by a mask": "k = torch.arange(1, 10) * 0.1\nprint((k > 0.3).sum() / 3)\n",
@@ -75,6 +79,9 @@ FAR = {
     "exact whole numbers": "x = torch.arange(9.0) * 2\n"
     "print(torch.floor(x / 2) / 3, int(x[3]), x.sign() * 0.1)\n"
     "",
+    "typed numbers that are equal": "a = (torch.tensor([0.3, 0.5]) * torch.tensor([0.5, 0.3])).tolist()\n"
+    "print(torch.tensor([1.0, 2.0])[1 if a[1] > a[0] else 0] / 3)\n",
+    "typed numbers in order": "x = torch.tensor([0.3, 0.1, 0.2, 0.3])\nprint(x.sort(), x.floor(), x / 3)\n",
     "exact quotients": "n = torch.arange(12.0)\nprint((n / 3).floor(), (n / 7).sum())\n",
     "batches": "n = torch.tensor(1000.0)\nprint(torch.ceil(n / 64), int(n.item() // 64), n / 7)\n",
     "counts": "x = torch.randn(50)\nhits = (x > 0.1234).float().sum()\n"

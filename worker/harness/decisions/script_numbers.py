@@ -37,8 +37,8 @@ class Number:
         self.value, exact = value, copies[shadow.REFERENCE]
         spread = max(abs(copies[at] - exact) for at in shadow.ROUNDED)
         self.reach = abs(value - exact) + SPREADS * spread
-        # The same for a number that was taken out twice.
-        self.mark = (value, *copies)
+        # The same for a number that was taken out twice, and for equal ones that nothing has rounded.
+        self.mark = (value, exact, *(copies[at] for at in shadow.ROUNDED))
 
 
 class ScriptNumbers:

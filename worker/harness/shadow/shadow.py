@@ -22,8 +22,8 @@ import time
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-# `trace.py` gives these: all tensors in nested lists and tuples, and `noise.py`.
-tensors_of, noise = globals()["tensors_of"], globals()["noise"]
+# `trace.py` gives these: all tensors in nested lists and tuples, `noise.py` and `typed.py`.
+tensors_of, noise, typed = globals()["tensors_of"], globals()["noise"], globals()["typed"]
 REAL, unit_of = noise.REAL, noise.unit_of
 # One of these limits ends the shadow, never the script.
 SHADOW_BYTES = 256 << 20
@@ -39,7 +39,6 @@ WIDE = {
 }
 # Arguments that are written to although the schema doesn't say so.
 WRITTEN = {"running_mean", "running_var"}
-
 
 SAME_BYTES = ctypes.CDLL(None).memcmp
 SAME_BYTES.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
@@ -237,7 +236,7 @@ class Shadow:
         self.all_nearest = True
         self.bytes, self.sweep_at = 0, SWEPT_BYTES
         self.seconds = 0.0
-        self.noise = noise.Noise()
+        self.noise, self.typed = noise.Noise(), typed.TypedNumbers()
 
     def run(self, number, name, action, *arguments):
         """The action's result; None if it fails, which is a restart, or if a budget is used up."""
@@ -332,8 +331,9 @@ class Shadow:
     def fresh(self, values, dtype):
         """New shadows of float64 values, one in each row."""
         copies = values.expand(COPIES, *values.shape).clone(memory_format=torch.contiguous_format)
-        moved = copies[MOVED[0] : MOVED[-1] + 1]
+        moved = copies[MOVED[0] : ROUNDED[0]]
         moved.copy_(self.noise.move(moved, dtype))
+        self.typed.round(copies[ROUNDED[0] : OWN], dtype)
         return copies
 
     def has(self, tensor):
