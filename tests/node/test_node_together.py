@@ -34,7 +34,7 @@ def collect(values):
         if isinstance(value, torch.Tensor): yield value
         elif isinstance(value, (list, tuple)): yield from collect(value)
 
-shadow = load("shadow", tensors_of=collect, noise=load("noise"), typed=load("typed"))
+shadow = load("shadow", tensors_of=collect, noise=load("noise"), literals=load("literals"))
 together = load("together", shadow=shadow)
 stand_ins = load("../check/stand_ins")
 kinds = load("step_kinds", shadow=shadow, stand_ins=stand_ins)

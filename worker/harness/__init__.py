@@ -128,7 +128,7 @@ _LOADED_BY_THE_HARNESS = (
     "check/stand_ins.py",
     "shadow/own_kernels.py",
     "shadow/noise.py",
-    "shadow/typed.py",
+    "shadow/literals.py",
     "shadow/snapshots.py",
     "shadow/shadow.py",
     "shadow/together.py",

@@ -330,7 +330,7 @@ def start(printed=None):
     trace = Trace()
     try:
         trace.stand_ins, trace.own = load("stand_ins"), load("own_kernels").OwnKernels()
-        shadow = load("shadow", tensors_of=tensors_of, noise=load("noise"), typed=load("typed"))
+        shadow = load("shadow", tensors_of=tensors_of, noise=load("noise"), literals=load("literals"))
         table = shadow.Shadow()
         trace.snapshots = load("snapshots", shadow=shadow).Snapshots(table, copy_to_cpu)
         numbers = load("script_numbers", shadow=shadow, script_text=load("script_text")).ScriptNumbers()

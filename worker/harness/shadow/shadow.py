@@ -22,8 +22,8 @@ import time
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-# `trace.py` gives these: all tensors in nested lists and tuples, `noise.py` and `typed.py`.
-tensors_of, noise, typed = globals()["tensors_of"], globals()["noise"], globals()["typed"]
+# `trace.py` gives these: all tensors in nested lists and tuples, `noise.py` and `literals.py`.
+tensors_of, noise, literals = (globals()[name] for name in ("tensors_of", "noise", "literals"))
 REAL, unit_of = noise.REAL, noise.unit_of
 # One of these limits ends the shadow, never the script.
 SHADOW_BYTES = 256 << 20
@@ -236,7 +236,7 @@ class Shadow:
         self.all_nearest = True
         self.bytes, self.sweep_at = 0, SWEPT_BYTES
         self.seconds = 0.0
-        self.noise, self.typed = noise.Noise(), typed.TypedNumbers()
+        self.noise, self.literals = noise.Noise(), literals.Literals()
 
     def run(self, number, name, action, *arguments):
         """The action's result; None if it fails, which is a restart, or if a budget is used up."""
@@ -333,7 +333,7 @@ class Shadow:
         copies = values.expand(COPIES, *values.shape).clone(memory_format=torch.contiguous_format)
         moved = copies[MOVED[0] : ROUNDED[0]]
         moved.copy_(self.noise.move(moved, dtype))
-        self.typed.round(copies[ROUNDED[0] : OWN], dtype)
+        self.literals.round(copies[ROUNDED[0] : OWN], dtype)
         return copies
 
     def has(self, tensor):

@@ -12,23 +12,23 @@ MOST_ELEMENTS, MOST_FRAMES = 4096, 40
 TYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 
-class TypedNumbers:
+class Literals:
     """The numbers of the script's text, by type: as the type has them, and as they stand there."""
 
     def __init__(self):
-        self.numbers, self.by_type = None, {}
+        self.literals, self.by_type = None, {}
 
     def round(self, rows, dtype):
         """Move two rows of what the script begins with to its typed numbers, and as far to the other side."""
         if dtype not in TYPES or rows[0].numel() > MOST_ELEMENTS:
             return
-        held, typed = self.of_type(dtype)
-        if not len(held):
+        nearest, numbers = self.of_type(dtype)
+        if not len(nearest):
             return
-        held, typed = held.to(rows.device), typed.to(rows.device)
+        nearest, numbers = nearest.to(rows.device), numbers.to(rows.device)
         sizes = rows[0].abs()
-        at = torch.searchsorted(held, sizes).clamp_(max=len(held) - 1)
-        moves = torch.where(held[at] == sizes, typed[at] - held[at], torch.zeros_like(sizes))
+        at = torch.searchsorted(nearest, sizes).clamp_(max=len(nearest) - 1)
+        moves = torch.where(nearest[at] == sizes, numbers[at] - nearest[at], torch.zeros_like(sizes))
         moves = torch.copysign(torch.ones_like(moves), rows[0]) * moves
         rows[0] += moves
         rows[1] -= moves
@@ -36,16 +36,16 @@ class TypedNumbers:
     def of_type(self, dtype):
         """The numbers that a type does not hold: as it has them, in order, and as they are typed."""
         if dtype not in self.by_type:
-            self.numbers = numbers_of_the_script() if self.numbers is None else self.numbers
-            typed = torch.tensor(self.numbers, dtype=torch.float64)
-            held = typed.to(dtype).double()
-            differ = (held != typed) & torch.isfinite(held)
-            held, order = held[differ].sort()
-            self.by_type[dtype] = held, typed[differ][order]
+            self.literals = literals_of_the_script() if self.literals is None else self.literals
+            numbers = torch.tensor(self.literals, dtype=torch.float64)
+            nearest = numbers.to(dtype).double()
+            differ = (nearest != numbers) & torch.isfinite(nearest)
+            nearest, order = nearest[differ].sort()
+            self.by_type[dtype] = nearest, numbers[differ][order]
         return self.by_type[dtype]
 
 
-def numbers_of_the_script():
+def literals_of_the_script():
     """The numbers with a fraction in the text of the script that runs now."""
     frame = sys._getframe(1)
     for _ in range(MOST_FRAMES):
