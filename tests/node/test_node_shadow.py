@@ -124,3 +124,14 @@ def test_what_leaves_sight_restarts_and_a_budget_ends_the_shadow_only(execute: E
     # What was shown before has its reference.
     assert [value.name for value in shadow.values][:2] == ["read[0]", "read[1]"]
     assert sum(value.outside for value in shadow.values) == 0
+
+
+@pytest.mark.sandbox
+def test_python_decides_by_numbers_that_rounding_may_change(execute: Execute) -> None:
+    script = (
+        "import torch\nx = torch.rand(301, generator=torch.Generator().manual_seed(1))\n"
+        "one, other = x.cumsum(0)[-1], x.flip(0).cumsum(0)[-1]\n"
+        "if one.item() > other.item() and x[0].item() < 2:\n    print(1)\n"
+    )
+    decisions = shadow_of(execute(script, settings=TRACED)).by_python
+    assert [(decision.line, decision.why) for decision in decisions] == [(4, "near")]
