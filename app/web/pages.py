@@ -30,7 +30,7 @@ from app.runs.estimates.wording import (
 )
 from app.runs.run_object.answer.disposition_part import DISPOSITIONS
 from app.runs.run_object.answer.new_warnings import warning_text
-from app.runs.run_object.reading_notes import needs_in_words, repair_diff
+from app.runs.run_object.reading_notes import needs_in_words, outcomes_in_words, repair_diff
 from app.runs.run_object.removal_part import removal_words, warning_words
 from app.visible_text import visible
 from app.web.parts import LazyContext, PartExtension, failed_parts, page_with
@@ -58,6 +58,9 @@ MOST = {
     "MOST_PRINTED": views.MOST_PRINTED,
     "MOST_WARNINGS": 40,
 }
+
+
+_NEED_FILTERS = {"needs": needs_in_words, "outcomes": outcomes_in_words}
 
 
 @cache
@@ -94,7 +97,7 @@ def environment() -> Environment:
         "card_figures": card_figures_words,
         "package_list": views.package_list,
         "repair_diff": repair_diff,
-        "needs": needs_in_words,
+        **_NEED_FILTERS,
         "removal": removal_words,
         "warning": warning_words,
         "written": value_text,

@@ -11,6 +11,7 @@ from app.judging.comparison.environments import environment_digest
 from app.judging.comparison.exactness import exact_value_text
 from app.judging.comparison.values import value_text
 from app.judging.judgement import DEVIATIONS, Finding, JobJudgement, JudgedCell, Verdict
+from app.judging.needs.status import NeedOutcome, outcomes_of_needs
 from app.judging.verdict.contrast import Contrast
 from app.judging.verdict.job import judge_job
 from app.judging.verdict.passage import lost_passage
@@ -114,6 +115,7 @@ def _document(
             FacetPart(name=facet.name, verdict=facet.verdict, where=list(facet.where))
             for facet in judgement.facets
         ],
+        needs=_needs(reading, jobs),
         newest=judgement.newest,
         without_result=judgement.without_result,
         ask=list(reading.ask),
@@ -141,6 +143,14 @@ def _fixed_part(run: RunFacts, reading: Reading) -> FixedPart | None:
         return None
     same = record.claim == claim_digest(reading.claim)
     return FixedPart(**record.model_dump(), claim_is_the_same=same)
+
+
+def _needs(reading: Reading, jobs: Sequence[JobFacts]) -> list[NeedOutcome]:
+    """The outcomes of the needs of all scripts that ran."""
+    evidence = [each.result for job in jobs for each in _evidence_of(job)]
+    ran = {job.script for job in jobs}
+    needs = [need for script in reading.scripts if script.digest in ran for need in script.needs]
+    return outcomes_of_needs(needs, reading.ignored_needs, evidence, reading.environment)
 
 
 def _contrast(contrast: Contrast | None) -> ContrastPart | None:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from app.intake.probe_output import ReportersProbe
 from app.intake.reading import Ask, ClaimSource, Need, Repair
 from app.judging.judgement import CheckResult, ComparisonResult, Defect, RateInterval, Scope, Verdict
+from app.judging.needs.status import NeedOutcome
 from app.judging.verdict.contrast import ContrastKind
 from app.runs.run_object.answer.part import AnswerPart
 from app.runs.run_object.claim_part import ClaimPart, ExhibitPart
@@ -367,10 +368,9 @@ class RunDocument(Part):
     scope_differs: list[str] = Field(default_factory=list)
     where: list[str] = Field(default_factory=list)
     not_where: list[str] = Field(default_factory=list)
-    # Set for `reproduced`, as the verdict or so far.
-    contrast: ContrastPart | None = None
-    # The verdicts on each claim of a report that makes several.
-    facets: list[FacetPart] = Field(default_factory=list)
+    contrast: ContrastPart | None = None  # for `reproduced`, as the verdict or so far
+    facets: list[FacetPart] = Field(default_factory=list)  # of a report that makes several claims
+    needs: list[NeedOutcome] = Field(default_factory=list)
     newest: str | None = None
     without_result: int = 0
     ask: list[Ask] = Field(default_factory=list)

@@ -59,6 +59,7 @@ def erased_document(run: RunDocument, *, moment: datetime) -> RunDocument:
             "jobs": [_job(job) for job in run.jobs],
             "comparisons": [],
             "facets": [],
+            "needs": [],
             "fixed": None,
             "removal": without_warning(run.removal),
             "withdrawn_at": moment,

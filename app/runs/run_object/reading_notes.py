@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from app.intake.reading import Need
 from app.intake.text.markdown import unix_lines
 from app.judging.comparison.environments import differing_fields
+from app.judging.needs.status import NeedOutcome, NeedStatus
 from app.runs.run_object.document import RunDocument, ScriptPart
 from worker.contract import Environment
 
@@ -23,6 +24,14 @@ class EnvironmentField:
     name: str
     claimed: str
     values: tuple[str, ...]
+
+
+_OUTCOMES = {
+    "Tried": NeedStatus.EXERCISED,
+    "Tried with another version": NeedStatus.SUBSTITUTED,
+    "Not tried": NeedStatus.UNVERIFIED,
+}
+_MOST_NEEDS = 8
 
 
 def repair_diff(script: ScriptPart) -> list[str]:
@@ -82,6 +91,23 @@ def ignored_needs_words(needs: Iterable[Need]) -> str:
     """Says that the submitter asked to run it anyway; empty if nobody did. It has no text of the report."""
     kinds = ", ".join(sorted({need.kind for need in needs}))
     return f"The submitter asked to run it without regard to these needs: {kinds}." if kinds else ""
+
+
+def outcomes_in_words(needs: Iterable[NeedOutcome]) -> str:
+    """Says which needs were tried, which not, and which with another version; untrusted text."""
+    every = list(needs)
+    return " ".join(
+        f"{label}: {'; '.join(shorten(rows, most=_MOST_NEEDS))}."
+        for label, status in _OUTCOMES.items()
+        if (rows := [_outcome_words(need) for need in every if need.status is status])
+    )
+
+
+def _outcome_words(need: NeedOutcome) -> str:
+    named = " ".join(filter(None, (need.kind, need.name)))
+    if need.status is NeedStatus.EXERCISED:
+        return f"{named} {need.by}".strip()
+    return f"{named} ({need.by})" if need.by else named
 
 
 def _words(kind: str, name: str, count: int) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from app.judging.judgement import CheckResult
+from app.judging.needs.status import NeedStatus
 from app.judging.verdict.contrast import ContrastKind
 from app.runs.run_object.answer.disposition_part import DISPOSITIONS, DispositionPart
 from app.runs.run_object.answer.flips import flip_in
@@ -18,7 +19,7 @@ from app.runs.run_object.answer.part import AnswerPart
 from app.runs.run_object.bisection_document import BisectionPart
 from app.runs.run_object.document import FindingPart, JobPart, RunDocument
 from app.runs.run_object.maintainer_acts import Overruling
-from app.runs.run_object.reading_notes import ignored_needs_words
+from app.runs.run_object.reading_notes import ignored_needs_words, outcomes_in_words
 from app.runs.run_object.removal_part import RemovalPart, removal_words, warning_words
 from app.visible_text import visible
 from app.web.parts import SENTENCE, Lazy, draw_part
@@ -144,7 +145,7 @@ def _parts(
     yield "what was fixed", lambda: _correction(run)
     yield "the contrast", lambda: _contrast(run, answer())
     yield "the claims", lambda: _facets(run)
-    yield "the needs", lambda: ignored_needs_words(run.report.ignored_needs)
+    yield "the needs", lambda: _needs(run)
     yield "what decides it", lambda: _missing(run)
     yield "the test of the cause", lambda: plain(wording.cause_test_words(run))
     yield "what is gone", lambda: _removal(run, removals, answer().whose)
@@ -210,6 +211,12 @@ def _removal(run: RunDocument, removals: Sequence[RemovalPart], whose: str) -> s
         lines += [] if words in whose else [plain(words, "A newer version lacks what an older one had.")]
         lines += [f"The warning:\n\n{fence(_shorten(warning))}"] if warning else []
     return "\n\n".join(lines)
+
+
+def _needs(run: RunDocument) -> str:
+    needs = [need for need in run.needs if need.status is not NeedStatus.EXERCISED]
+    words = outcomes_in_words(need.model_copy(update={"name": plain(need.name)}) for need in needs)
+    return "\n\n".join(filter(None, (ignored_needs_words(run.report.ignored_needs), plain(words, ""))))
 
 
 def _correction(run: RunDocument) -> str:

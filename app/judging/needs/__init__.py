@@ -1,0 +1,1 @@
+"""Tells of each need of a script whether a run exercised it."""
