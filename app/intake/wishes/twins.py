@@ -40,6 +40,7 @@ _DIFFER = keyed_pattern(
     " consistent"
     " change changes mismatch match agree disagree disagrees same depend depends verschiedene"
     " unterschiedliche else other another deviate otro equal identical deviates anders andere otra autre"
+    " unterschiedliche else other another equal identical deviate deviates anders otra otro autre"
     " inkonsistent différent différents incohérent diferente diferentes inconsistente diversi differenti",
     rf"\b(?:different(?:ly)?(?: \w{{1,15}}){{0,2}}? {_RESULTS}|differently"
     rf"|{_RESULTS}(?: \w{{1,15}}){{0,3}}? differs?"
@@ -48,7 +49,7 @@ _DIFFER = keyed_pattern(
     rf"|changes? the (?:\w{{1,12}} )?{_RESULTS}|disagrees?|mismatch"
     r"|(?:(?:is|are|was|were) not|(?:is|are|was|were)n['’]t) (?:the )?(?:same|equal|identical)"
     r"(?! as expected)"
-    rf"|(?:gives?|returns?|prints?|yields?|computes?|gets?) (?:something else|(?:an)?other {_RESULTS}) than"
+    rf"|(?:gives?|returns?|prints?|yields?|computes?|gets?) (?:something else|(?:another|other) {_RESULTS}) than"
     r"|deviates? from|(?:etwas )?anders als|(?:otra cosa que|otro resultado que|autre chose que)"
     rf"|{_RESULTS} depends? on|(?:verschiedene|unterschiedliche) {_RESULTS}|inkonsistent"
     rf"|{_RESULTS} différents?|incohérent|{_RESULTS} diferentes?|inconsistente"
