@@ -141,7 +141,7 @@ def test_openapi_describes_each_field_of_each_kind(web: Web) -> None:
     assert forms["discriminator"]["propertyName"] == "kind"
     assert set(forms["discriminator"]["mapping"]) == {
         *("exception", "no_error", "crash", "exit_status", "output", "value", "hang", "out_of_memory"),
-        *("varies", "differs", "slower", "out_of_bounds"),
+        *("varies", "differs", "slower", "out_of_bounds", "lacks"),
     }
     for reference in forms["discriminator"]["mapping"].values():
         form = described[reference.rsplit("/", 1)[-1]]

@@ -40,7 +40,6 @@ _DIFFER = keyed_pattern(
     " consistent"
     " change changes mismatch match agree disagree disagrees same depend depends verschiedene"
     " unterschiedliche else other another deviate otro equal identical deviates anders andere otra autre"
-    " unterschiedliche else other another equal identical deviate deviates anders otra otro autre"
     " inkonsistent différent différents incohérent diferente diferentes inconsistente diversi differenti",
     rf"\b(?:different(?:ly)?(?: \w{{1,15}}){{0,2}}? {_RESULTS}|differently"
     rf"|{_RESULTS}(?: \w{{1,15}}){{0,3}}? differs?"
