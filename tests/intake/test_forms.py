@@ -171,7 +171,7 @@ def test_no_repair_removes_what_is_claimed(code: str, failure: str) -> None:
         ("```python\nTraceback (most recent call last):\nValueError: a\n```", "no_script"),
         ("```c++\nint main() {}\n```", "no_python"),
         ("```python\nx = 3\nif x &gt 2 then:\n    go\n```", "no_python"),
-        ("```python\na = 7\nf = lambda (b, c): b\nprint a\n```", "no_python"),
+        ("```python\na = 7\nexec 'b = 3'\nprint a\n```", "no_python"),
     ],
 )
 def test_what_is_asked(text: str, code: str) -> None:

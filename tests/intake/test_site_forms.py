@@ -62,7 +62,6 @@ def test_other_braces_stay(text: str) -> None:
         ),
         ("a = 0777\nprint(a <> 3)", "a = 0o777\nprint(a != 3)", "python2_syntax"),
         ("a = 7\nprint `a`, 5L", "repr(a), 5)", "python2_syntax"),
-        ("a = 7\nexec 'b = 3'\nprint a", "exec('b = 3')", "python2_syntax"),
         ("for i in xrange(3):\n    print i", "xrange = range; for", "missing_import"),
         ("import math\nprint(math.floor(3.5)", "print(math.floor(3.5))", "missing_bracket"),
         ("import math\nprint(math.floor(3.5)))", "print(math.floor(3.5))\n", "missing_bracket"),

@@ -5,16 +5,18 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.intake.claim.claims import Check, CheckKind, Claim, Over, Role
-from app.intake.code.definitions_only import call_of, leaves_tests, tests_of
+from app.intake.code.definitions_only import call_of, leaves_tests, only_defines, tests_of
 from app.intake.code.own_checks import asserts_equality
 from app.intake.code.randomness import is_unseeded
 from app.intake.code.syntax import has_common_indent, normalise, parse, tree_of
 from app.intake.needs.needs import needs_of
-from app.intake.reading import Repair, Script, ScriptRole
+from app.intake.reading import Need, NeedKind, Repair, Script, ScriptRole
+from app.intake.snippets.calls.told_arguments import line_of, told_arguments
+from app.intake.snippets.calls.told_calls import told_calls
 from app.intake.snippets.displayed_values import (
     with_displayed_last_assignment,
     with_displayed_last_name,
@@ -42,6 +44,7 @@ _REPRESENTATION = re.compile(
     r"|(?:True|False|None)$)"
 )
 _SHOWN_NAME = Repair(code="shown_value", detail="Made the name on the last line print what a prompt shows.")
+TOLD_ARGUMENTS = "told_arguments"
 _OF_SYNTAX = {"SyntaxError", "IndentationError", "TabError"}
 
 
@@ -58,7 +61,7 @@ class RepairRules:
     `shown_lines`: the number of values that the report shows, one a line.
     `packages`: those that the report is about; their public names may lack an import. `modules`: names with
     a version in the report, which may lack one, too. `submodules`: imports of modules that it names.
-    `files`: those that the report shows, by their paths.
+    `files`: those that the report shows, by their paths. `words`: the report, which may tell calls.
     """
 
     imports: bool = True
@@ -72,6 +75,7 @@ class RepairRules:
     modules: frozenset[str] = frozenset()
     submodules: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
+    words: str = ""
 
 
 ALL_REPAIRS = RepairRules()
@@ -147,15 +151,14 @@ def make_script(
         text, card_repairs = with_visible_cards(text, tree)
         repairs += card_repairs
         tree = parse(text) if card_repairs else tree
-    if tree is not None and leaves_tests(tree) and (tests := tests_of(tree)) is not None:
-        text = f"{text.rstrip()}\n\n{call_of(tests)}"
-        repairs.append(
-            Repair(
-                code="run_as_test",
-                detail=f"Added calls of its {len(tests.names)} tests: nothing called them.",
-            )
-        )
-        tree = parse(text)
+    if tree is not None:
+        text, new_repairs = _with_calls_of_tests(text, tree)
+        repairs += new_repairs
+        tree = parse(text) if new_repairs else tree
+    if rules.words and tree is not None:
+        text, new_repairs = _as_told(text, tree, rules.words)
+        repairs += new_repairs
+        tree = parse(text) if new_repairs else tree
     if rules.files and tree is not None:
         text = with_line(text, tree, line_that_writes(rules.files))
         repairs += repairs_of(rules.files)
@@ -166,10 +169,38 @@ def make_script(
         script=text,
         repairs=tuple(repairs),
         digest=digest_of(text),
-        needs=without_shown(needs_of(tree), rules.files) if tree else (),
+        needs=_needs(tree, rules, repairs) if tree else (),
         unseeded=tree is not None and is_unseeded(tree),
         asserts_equality=tree is not None and asserts_equality(tree, text),
     )
+
+
+def _with_calls_of_tests(text: str, tree: ast.Module) -> tuple[str, tuple[Repair, ...]]:
+    if not leaves_tests(tree) or (tests := tests_of(tree)) is None:
+        return text, ()
+    detail = f"Added calls of its {len(tests.names)} tests: nothing called them."
+    return f"{text.rstrip()}\n\n{call_of(tests)}", (Repair(code="run_as_test", detail=detail),)
+
+
+def _needs(tree: ast.Module, rules: RepairRules, repairs: Sequence[Repair]) -> tuple[Need, ...]:
+    needs = without_shown(needs_of(tree), rules.files)
+    has_arguments = any(repair.code == TOLD_ARGUMENTS for repair in repairs)
+    return tuple(
+        need for need in needs if not (has_arguments and need.kind is NeedKind.ARGUMENTS and not need.name)
+    )
+
+
+def _as_told(text: str, tree: ast.Module, words: str) -> tuple[str, tuple[Repair, ...]]:
+    """The text with the calls, or the arguments, that the words of the report tell."""
+    if only_defines(tree):
+        if not (calls := told_calls(tree, words)):
+            return text, ()
+        detail = f"Added {len(calls)} calls as the report tells them: nothing called what the script defines."
+        return f"{text.rstrip()}\n\n{chr(10).join(calls)}\n", (Repair(code="told_call", detail=detail),)
+    if ("argv" not in text and "parse_" not in text) or not (arguments := told_arguments(words, text)):
+        return text, ()
+    detail = f"Gave it {len(arguments)} command-line arguments, as the report does."
+    return with_line(text, tree, line_of(arguments)), (Repair(code=TOLD_ARGUMENTS, detail=detail),)
 
 
 def _with_imports(text: str, tree: ast.Module, rules: RepairRules) -> tuple[str, tuple[Repair, ...]]:

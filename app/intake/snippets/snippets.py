@@ -23,7 +23,7 @@ from app.intake.snippets.roles import (
     missing_names,
     only_imports,
 )
-from app.intake.snippets.scripts import RepairRules, make_script, repair_rules_for
+from app.intake.snippets.scripts import TOLD_ARGUMENTS, RepairRules, make_script, repair_rules_for
 
 # Further pieces of code are not read.
 MOST_CODES = 20
@@ -104,7 +104,7 @@ def scripts_of(
     rules = replace(repair_rules_for(claim), modules=modules, submodules=submodules, files=files)
     main, rest = joined_main(codes, roles)
     others = [_script_of(codes[at], roles[at], rules) for at in rest]
-    script = _script_of(main, ScriptRole.MAIN, rules)
+    script = _script_of(main, ScriptRole.MAIN, replace(rules, words=text))
     unique: dict[str, Script] = {}
     for each in (script, *others):
         unique.setdefault(each.digest, each)
@@ -133,6 +133,7 @@ def asks_about(scripts: Sequence[Script], claim: Claim, text: str) -> tuple[Ask,
     if (
         not any(each.code == "arguments" for each in asks)
         and "argparse" in main.script
+        and not any(repair.code == TOLD_ARGUMENTS for repair in main.repairs)
         and _WITH_ARGUMENTS.search(text)
     ):
         asks = (*asks, ask("arguments"))

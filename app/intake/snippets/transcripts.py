@@ -57,6 +57,7 @@ _EFFECTS = (
     ast.Assign,
     ast.AugAssign,
     ast.FunctionDef,
+    ast.AsyncFunctionDef,
     ast.ClassDef,
     ast.For,
     ast.With,

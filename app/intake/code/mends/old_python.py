@@ -17,11 +17,10 @@ _OLD = re.compile(
     r"|`(?P<shown>[\w.()\[\] +*/-]{1,80})`"
     r"|(?<![\w.])(?<![eE][+-])0(?P<octal>[0-7]{1,20})(?![\w.])"
     r"|(?<![\w.])(?P<long>\d{1,60})[lL]\b"
-    r"|(?P<raised>\braise[ \t]{1,4}[A-Za-z_][\w.]{0,80}),[ \t]{0,4}(?P<message>[^\s#][^\n#]{0,300})"
-    r"|(?P<executed>(?:(?<=\n)|(?<![\s\S]))[ \t]*+exec)[ \t]{1,4}(?P<statement>[\"'][^\n]{0,300})",
+    r"|(?P<raised>\braise[ \t]{1,4}[A-Za-z_][\w.]{0,80}),[ \t]{0,4}(?P<message>[^\s#][^\n#]{0,300})",
     re.DOTALL,
 )
-_WORDS = ("except", "<>", "`", "raise", "exec")
+_WORDS = ("except", "<>", "`", "raise")
 _NEW_FORMS = {
     "caught": "{caught} as {name}",
     "unequal": "!=",
@@ -29,7 +28,6 @@ _NEW_FORMS = {
     "octal": "0o{octal}",
     "long": "{long}",
     "raised": "{raised}({message})",
-    "executed": "{executed}({statement})",
 }
 _MOST_CHARACTERS = 60_000
 

@@ -1,0 +1,1 @@
+"""Calls and arguments that the words of a report tell."""
