@@ -78,7 +78,7 @@ class SubmitArguments(TextArguments):
         ' `checks`, such as {"checks": [{"kind": "exception", "type": "RuntimeError", "message": "boom"}]},'
         ' {"kind": "value", "number": "86", "label": "sum"} or {"kind": "output", "lines": ["nan"]}.'
         " Other kinds: crash, hang, differs, varies, slower, exit_status, no_error, out_of_memory,"
-        " out_of_bounds; an `at` of"
+        " out_of_bounds, lacks; an `at` of"
         ' {"script": 1} says where. `read_report` answers a claim in this form, and the resource'
         f" {CLAIM_RESOURCE} has its schema. Words are read by rules. Without it, the claim is read from the"
         " report",

@@ -18,6 +18,9 @@ NO, DIFFERENT, SEEN = Verdict.NOT_REPRODUCED, Verdict.DIFFERENT, Verdict.REPRODU
         ("0.0 1.0", "1.0 0.0", "1.0 2.6919934559229012e-62", NO),
         ("p: 0.97", "p: 0.0", "n = 3\np: 3.1e-17", NO),
         ("0.0 1.0", "1.0 0.0", "0.0 1.0", SEEN),
+        # Another line of this form is not right, or no zero is in question.
+        ("0.0 1.0", "1.0 0.0", "1.0 2.7e-62\n0.5 0.5", DIFFERENT),
+        ("total 6", "total 5", "total 5\ntotal 7", DIFFERENT),
         # It is not zero, or the other number is wrong.
         ("0.0 1.0", "1.0 0.0", "1.0 2.7e-05", DIFFERENT),
         ("0.0 1.0", "1.0 0.0", "0.5 2.7e-62", DIFFERENT),

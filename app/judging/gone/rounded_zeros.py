@@ -21,16 +21,16 @@ def equals_but_for_zeros(bug: Check, expected: Check, stdout: str) -> bool:
         return False
     lines = stdout[:_MOST_CHARACTERS].splitlines()[:_MOST_LINES]
     count = len(expected.lines)
-    return any(
-        _is_right(wrong, right, tokens_of(" ".join(lines[at : at + count])))
-        for at in range(len(lines) - count + 1)
-    )
+    places = (tokens_of(" ".join(lines[at : at + count])) for at in range(len(lines) - count + 1))
+    # All that may hold the value have to hold it.
+    alike = [seen for seen in places if form_of(seen) == form_of(right)]
+    return bool(alike) and all(_is_right(wrong, right, seen) for seen in alike)
 
 
 def _is_right(wrong: list[Token], right: list[Token], seen: list[Token]) -> bool:
-    return form_of(seen) == form_of(right) and all(
-        same_token(two, three) or _is_zero(one, two, three)
-        for one, two, three in zip(wrong, right, seen, strict=True)
+    zeros = [_is_zero(*tokens) for tokens in zip(wrong, right, seen, strict=True)]
+    return any(zeros) and all(
+        is_zero or same_token(two, three) for is_zero, two, three in zip(zeros, right, seen, strict=True)
     )
 
 
