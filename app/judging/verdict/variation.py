@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.intake.claim.claims import Check
+from app.intake.code.syntax import nodes_of, tree_of
 from app.intake.reading import Script
 from app.judging.cause.cures import shown_result
 from app.judging.check.checks import MOST_OBSERVED
@@ -15,7 +17,8 @@ from app.judging.check.failure_checks import is_broken
 from app.judging.check.places import exclusion_of
 from app.judging.check.reach import ENDED_EARLIER, NOTHING_SHOWN, TOO_FEW_ATTEMPTS, commonest, lack_of
 from app.judging.judgement import CheckResult, Finding
-from app.judging.output.printed_lines import fingerprint
+from app.judging.output.printed_lines import fingerprint, form_of, tokens_of
+from app.judging.output.printed_numbers import Number
 from app.targets.target import Target
 from worker.contract import Outcome, Reason, Result, Start
 
@@ -24,6 +27,13 @@ _PROCESSES = re.compile(
     r"\b(?:mp|multiprocessing)\.(?:spawn|start_processes|Process|Pool)\b|\bProcessPoolExecutor\b|\bos\.fork\("
     r"|\binit_process_group\b"
 )
+# Words that say that whole executions differ.
+_OF_RUNS = re.compile(
+    r"\b(?:runs?|ran|running|re-?run\w*|starts?|started|restart\w*|execut\w*|process\w*|launch\w*|program"
+    r"|script|kernel|session)\b|nondetermin|non-determin|hash",
+    re.IGNORECASE,
+)
+_MOST_LINES = 400
 _ORDER = re.compile(r"\border(?:s|ed|ing)?\b|\binterleav", re.IGNORECASE)
 
 
@@ -57,6 +67,11 @@ def judge_repeats(check: Check, results: Sequence[Result], *, script: Script, ta
             of=len(reached),
         )
     alike = Counter(results_shown)
+    if len(alike) == 1 and _may_vary_inside(check, script, reached[0].observation.stdout):
+        return Variation(
+            Finding(text=check.text, result=CheckResult.UNREACHED, observed=shown_text, reason=NOTHING_SHOWN),
+            of=len(reached),
+        )
     if len(alike) == 1:
         return Variation(
             Finding(text=check.text, result=CheckResult.ABSENT, observed=shown_text), of=len(results_shown)
@@ -72,6 +87,29 @@ def judge_repeats(check: Check, results: Sequence[Result], *, script: Script, ta
         Finding(text=check.text, result=CheckResult.MET, observed=shown_text),
         differing=differing,
         of=len(results_shown),
+    )
+
+
+def _may_vary_inside(check: Check, script: Script, stdout: str) -> bool:
+    """Whether the claim may be about values that one attempt prints in a loop, and these differ."""
+    if _OF_RUNS.search(check.text) or not _prints_in_loop(script.script):
+        return False
+    values: dict[tuple[str | None, ...], set[tuple[float, ...]]] = {}
+    for line in stdout.splitlines()[:_MOST_LINES]:
+        tokens = tokens_of(line)
+        numbers = tuple(token.value for token in tokens if isinstance(token, Number))
+        if numbers:
+            values.setdefault(form_of(tokens), set()).add(numbers)
+    return any(len(each) > 1 for each in values.values())
+
+
+def _prints_in_loop(script: str) -> bool:
+    tree = tree_of(script)
+    return tree is not None and any(
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+        for loop in nodes_of(tree)
+        if isinstance(loop, ast.For | ast.While)
+        for node in ast.walk(loop)
     )
 
 
