@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from app.intake.code.syntax import parses, tree_of
+from app.intake.text.forms.prose_calls import call_of_words, statements_of_ticks
 from app.intake.words.languages import in_english
 from app.intake.words.vocabulary import EXCEPTION_LINE
 
@@ -82,6 +83,8 @@ def only_statement(texts: Sequence[str], *, fails: bool) -> tuple[int, str] | No
     It computes something of values, as no mere name of a function does. `fails`: the report shows an error,
     so that a statement on a line of its own is the one that raises it.
     """
+    if (session := statements_of_ticks(texts)) is not None:
+        return session
     tries = 0
     above = ""
     for at, text in enumerate(map(in_english, texts)):
@@ -92,7 +95,7 @@ def only_statement(texts: Sequence[str], *, fails: bool) -> tuple[int, str] | No
             if _is_to_run(text, match, above, fails=fails) and _computes(match[1].strip()):
                 return at, match[1].strip()
         above = text
-    return None
+    return call_of_words(texts)
 
 
 def _is_to_run(text: str, match: re.Match[str], above: str, *, fails: bool) -> bool:

@@ -14,7 +14,7 @@ from app.intake.words.distributions import KNOWN_MODULES
 from app.intake.words.public_names import import_of_module
 
 _BEGINS = re.compile(
-    r"(?:[A-Za-z_][\w.]{0,60}(?:\[[^\]\n]{1,60}\])?(?:\(| ?= ?[^=\s]|, ?\w{1,30} ?= )"
+    r" {0,3}(?:[A-Za-z_][\w.]{0,60}(?:\[[^\]\n]{1,60}\])?(?:\(| ?= ?[^=\s]|, ?\w{1,30} ?= )"
     r"|(?:def|class|for|with|if|while|try)\b.{0,200}:|@\w|(?:import|from) \w)"
 )
 _INDENTED = re.compile(r"(?: {4}|\t)[ \t]*(?:import |from \w|print\(|[A-Za-z_][\w.]{0,60}(?:\(| = ))")
@@ -155,9 +155,20 @@ def _tree(lines: Sequence[str]) -> ast.Module | None:
     return tree_of(with_print_calls(text)[0]) if tree is None and "print " in text else tree
 
 
+def _prints(node: ast.AST) -> bool:
+    """Whether it is a statement that prints something with a call or a value in it."""
+    call = node.value if isinstance(node, ast.Expr) else None
+    return (
+        isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Name)
+        and call.func.id == "print"
+        and any(isinstance(part, ast.Call | ast.Constant) for each in call.args for part in ast.walk(each))
+    )
+
+
 def _is_program(lines: Sequence[str]) -> bool:
     tree = _tree(lines)
-    if tree is None or len(tree.body) < _LEAST:
+    if tree is None or (len(tree.body) < _LEAST and not _prints(tree.body[0])):
         return False
     nodes = nodes_of(tree)
     attributes: dict[str, set[str]] = {}
@@ -170,7 +181,7 @@ def _is_program(lines: Sequence[str]) -> bool:
         if name in _ALIASES | KNOWN_MODULES or import_of_module(name, used, ())
     }
     return (
-        any(isinstance(node, ast.Assign) for node in nodes)
+        any(isinstance(node, ast.Assign | ast.Import | ast.ImportFrom) or _prints(node) for node in nodes)
         and any(isinstance(node, ast.Call) for node in nodes)
         and (set(undefined_names(tree)) <= modules or shell_imports("\n".join(lines), tree) is not None)
     )

@@ -26,7 +26,8 @@ def told_calls(tree: ast.Module, words: str) -> list[str]:
     Only calls count whose names the script defines. A function that nobody says to call is not called.
     """
     calls: dict[str, None] = {}
-    known = set(bound_names(tree)) | _BUILTINS
+    # A parameter of a function is no value.
+    known = _bound_outside(tree) | _BUILTINS
     for snippet in _snippets(tree, words):
         if len(calls) == _MOST_CALLS:
             break
@@ -80,6 +81,17 @@ def _calls_own(statement: ast.Module, tree: ast.Module, known: Collection[str]) 
             for call in calls
         )
     )
+
+
+def _bound_outside(tree: ast.Module) -> set[str]:
+    """The names that the script binds outside its functions and classes."""
+    names: set[str] = set()
+    for statement in tree.body:
+        if isinstance(statement, (*_FUNCTIONS, ast.ClassDef)):
+            names.add(statement.name)
+        else:
+            names |= bound_names(ast.Module([statement], []))
+    return names
 
 
 def _is_call_of_own(call: str, tree: ast.Module) -> bool:
