@@ -178,3 +178,27 @@ def test_a_session_calls_the_functions_of_the_script() -> None:
     assert script_of(reading).count("displayhook(f())") == 2
     once = read(f"# memory is lost\n\n{CALLED}With 1.2 I see\n\n```python\n>>> f()\nfree: 2\n```\n")
     assert script_of(once).count("displayhook(f())") == 1
+
+
+def test_two_signs_are_a_prompt() -> None:
+    session = ">> import math\n>> x = -0.5\n>> math.floor(x)\n0\n"
+    reading = read(f"# floor is wrong\n\n```\n{session}```\n")
+    assert script_of(reading).startswith("import math\nx = -0.5\n")
+    assert bug_of(reading).lines == ("0",)
+    quoted = "```\n>> he said\n>> that it works\nno\n```\n"
+    assert read(f"# floor is wrong\n\n{quoted}").scripts == ()
+
+
+def test_words_on_the_docs_above_an_example_of_ones_own_quote_nothing() -> None:
+    text = "I did not expect it from the documentation. Here is my example:\n\n```\n>>> abs(-1)\n-1\n```\n"
+    assert bug_of(read(f"# abs is wrong\n\n{text}")).lines == ("-1",)
+    text = "The documentation has this example:\n\n```\n>>> abs(-1)\n-1\n```\n"
+    assert read(f"# abs is wrong\n\n{text}").claim.having(Role.BUG) == ()
+
+
+def test_bold_values_of_both_outputs_are_told_apart() -> None:
+    reading = report(
+        "print('Index:', [1])", below="Actual output: **Index: [1]**\nExpected output: **Index: [0]**"
+    )
+    assert bug_of(reading).lines == ("Index: [1]",)
+    assert any("[0]" in line for each in reading.claim.having(Role.EXPECTED) for line in each.lines)

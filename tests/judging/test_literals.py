@@ -18,6 +18,8 @@ from app.judging.output.printed_lines import found_lines
         ("{'ab': ['cd']}", "{'ab': 'cd'}"),
         ("['12', '13']", "[12, '13']"),
         ("'ab', ('cd',)", "'ab', ('cd', '')"),
+        ('{},"b":"b"}', '{"b":"b"}'),
+        ("sum 3]", "[sum 3]"),
     ],
 )
 def test_texts_and_brackets_count(claimed: str, seen: str) -> None:
@@ -36,6 +38,8 @@ def test_texts_and_brackets_count(claimed: str, seen: str) -> None:
         ("['ab' 'cd']", "['ab' 'cd']\n"),
         ("it's [1, 2]", "it's [1, 3]"),
         ("['ab', ", "['ab'"),
+        ("3, 4]])", "3, 4]])"),
+        ("smile :)", "smile :)"),
     ],
 )
 def test_spelling_does_not(claimed: str, seen: str) -> None:

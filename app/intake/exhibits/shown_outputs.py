@@ -93,6 +93,7 @@ _OF_DISPLAY = re.compile(
     r"\[\d+ rows x \d+ columns\]|<Figure size [\dx. ]{1,20} with \d{1,3} Axes>"
     r"|\[?<matplotlib\.[\w.]{1,80} at 0x[0-9A-Fa-f]{1,16}>\]?|<Axes[^<>\n]{0,120}>"
 )
+_CALLS_RIGHT = re.compile(r"\W*(?:expected|desired|correct|wanted)\b[^:\n]{0,40}:", re.IGNORECASE)
 _ARRAY = re.compile(r"\s*(?:tensor|array)\(")
 
 
@@ -228,7 +229,11 @@ def _output_in_prose(part: Part, texts: Sequence[str]) -> list[Part]:
     if _is_quoted_output(part, lines, texts):
         return [Part(PartKind.OUTPUT, text, part.heading)]
     values = [
-        match[1] for line in lines if ":" in line for match in [_GIVES.search(line[:_MOST_LINE])] if match
+        _without_bold(match[1])
+        for line in lines
+        if ":" in line and not _CALLS_RIGHT.match(line)
+        for match in [_GIVES.search(line[:_MOST_LINE])]
+        if match
     ]
     printed_values = [line for line in values if "`" not in line and is_printed_line(line)]
     printed_values = printed_values or _quoted_lines([line for line in lines if line.strip()], texts)
@@ -240,6 +245,12 @@ def _output_in_prose(part: Part, texts: Sequence[str]) -> list[Part]:
         return [output]
     heading = _heading_of_bare_lines(part, [line.strip() for line in lines if line.strip()])
     return [] if heading is None else [Part(PartKind.OUTPUT, text, heading)]
+
+
+def _without_bold(text: str) -> str:
+    """A value without the stars of bold type around it."""
+    is_bold = text.startswith("**") and text.endswith("**") and "**" not in text[2:-2]
+    return text[2:-2] if is_bold else text
 
 
 def _is_quoted_output(part: Part, lines: Sequence[str], texts: Sequence[str]) -> bool:

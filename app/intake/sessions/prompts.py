@@ -21,6 +21,7 @@ _CAPTION_AT_PROMPT = re.compile(
     re.IGNORECASE,
 )
 _MOST_LITERAL = 2_000
+_LEAST_PROMPTS = 2
 _NAMES_IN_VALUES = {
     "array",
     "Array",
@@ -64,6 +65,14 @@ def is_prompt(line: str) -> bool:
 def is_python_session(lines: Sequence[str]) -> bool:
     """Whether a line begins with `>>>`. `...` alone may stand for lines that were left out."""
     return any(map(_is_first, lines))
+
+
+def with_whole_prompts(lines: Sequence[str]) -> list[str]:
+    """The lines, in which `>> x = 1` is `>>> x = 1`, if several are so and all of them are Python."""
+    short = [line[3:] for line in lines if line.startswith(">> ")]
+    if len(short) < _LEAST_PROMPTS or any(map(_is_first, lines)) or not parses("\n".join(short)):
+        return list(lines)
+    return [f">{line}" if line.startswith(">> ") else line for line in lines]
 
 
 def is_ipython_session(lines: Sequence[str]) -> bool:

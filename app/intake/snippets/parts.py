@@ -129,8 +129,7 @@ class Part:
     elsewhere: bool = False
     # The version that the words above it name, if other outputs name older ones.
     version: str | None = None
-    # The prose as it was written, if it is in another language.
-    own_text: str = ""
+    own_text: str = ""  # the prose as it was written, if it is in another language
 
     @property
     def about_environment(self) -> bool:
@@ -166,15 +165,16 @@ class Part:
 
     @property
     def _is_introduced_as_quotation(self) -> bool:
-        last = _last_line(self.before)
+        # `I did not expect it from the docs. My example:` speaks of it in the last sentence.
+        is_own = re.search(r"\b(?:[Mm]y|[Oo]ur|I|[Ww]e)\b", self.introduction)
+        last = self.introduction if is_own else _last_line(self.before)
         # `According to the manual it is:` below `Expected output` introduces what is expected here.
         is_wish = is_expectation_heading(self.heading) and "Traceback" not in self.text
         return not is_wish and _QUOTED.search(last) is not None and _BUT_HERE.search(last) is None
 
 
 def _last_line(text: str) -> str:
-    lines = text.strip().splitlines()
-    return lines[-1][-300:] if lines else ""
+    return (text.strip().splitlines() or [""])[-1][-300:]
 
 
 def parts_of(blocks: Sequence[Block]) -> list[Part]:

@@ -21,6 +21,7 @@ from app.intake.sessions.prompts import (
     is_prompt,
     is_python_session,
     python_session,
+    with_whole_prompts,
 )
 from app.intake.sessions.shell_sessions import (
     SHELL,
@@ -104,6 +105,7 @@ def _program(text: str, lines: list[str]) -> Piece | None:
 
 def _session_with_prompts(text: str, lines: list[str]) -> Piece | None:
     """A session of Python or IPython; None for anything else, as for code with prompts in a docstring."""
+    lines = with_whole_prompts(lines[:_MOST_LINES]) + lines[_MOST_LINES:] if ">> " in text else lines
     if is_python_session(lines[:_MOST_LINES]) and not does_something(text):
         return _with_prompt_as_mark(lines) or _below_head(lines, python_session)
     if is_ipython_session(lines):

@@ -11,6 +11,7 @@ from app.intake.code.syntax import parses, tree_of
 _MOST_CHARACTERS = 2_000
 _OPENING = re.compile(r"[\[({]")
 _ROW = re.compile(r"(?:[A-Za-z_.]{1,30}\()?\[{1,8}(?P<items>[^\[\](){}'\"=]*)\]{1,8}\)?,?")
+_TEXT = re.compile(r"'[^'\n]{0,400}'|\"[^\"\n]{0,400}\"")
 _QUOTED = re.compile(r"['\"]")
 
 
@@ -18,14 +19,25 @@ def other_structure(claimed: str, seen: str) -> bool:
     """Whether both lines end in a literal, and the two hold other texts, or are built in another way.
 
     `['a', 'b']` and `['a,b']` have the same words, and `[1, 2]` is a part of `[1, 2, 3]`. Numbers are not
-    compared here.
+    compared here. `{},"b": 1}` closes more than it opens, and is no `{"b": 1}`.
     """
+    if _closes_too_much(claimed) and not _closes_too_much(seen):
+        return True
     if _is_longer(claimed, seen):
         return True
     if not (_QUOTED.search(claimed) and _QUOTED.search(seen)):
         return False
     one, other = _literal_in(claimed), _literal_in(seen)
     return one is not None and other is not None and not _alike(one, other)
+
+
+def _closes_too_much(line: str) -> bool:
+    depth = 0
+    for sign in _TEXT.sub("", line[:_MOST_CHARACTERS]):
+        depth += (sign in "([{") - (sign in ")]}")
+        if depth < 0:
+            return True
+    return False
 
 
 def _is_longer(claimed: str, seen: str) -> bool:
