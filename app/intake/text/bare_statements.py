@@ -156,13 +156,13 @@ def _tree(lines: Sequence[str]) -> ast.Module | None:
 
 
 def _prints(node: ast.AST) -> bool:
-    """Whether it is a statement that prints something with a call or a value in it."""
+    """Whether it is a statement that prints the value of a call."""
     call = node.value if isinstance(node, ast.Expr) else None
     return (
         isinstance(call, ast.Call)
         and isinstance(call.func, ast.Name)
         and call.func.id == "print"
-        and any(isinstance(part, ast.Call | ast.Constant) for each in call.args for part in ast.walk(each))
+        and any(isinstance(part, ast.Call) for each in call.args for part in ast.walk(each))
     )
 
 

@@ -124,7 +124,12 @@ def _modules(tree: ast.Module) -> set[str]:
 
 def _has_values(tree: ast.Module) -> bool:
     statement = tree.body[0]
-    calls = [node for node in nodes_of(tree) if isinstance(node, ast.Call)]
+    calls = [
+        node
+        for node in nodes_of(tree)
+        # `print(1)` alone computes nothing.
+        if isinstance(node, ast.Call) and not (isinstance(node.func, ast.Name) and node.func.id == "print")
+    ]
     is_formula = bool(undefined_names(tree)) and shell_imports(ast.unparse(tree), tree) is not None
     return isinstance(statement, ast.Expr) and any(
         is_formula or any(isinstance(part, ast.Constant) for part in nodes_of(argument))
