@@ -202,3 +202,9 @@ def test_bold_values_of_both_outputs_are_told_apart() -> None:
     )
     assert bug_of(reading).lines == ("Index: [1]",)
     assert any("[0]" in line for each in reading.claim.having(Role.EXPECTED) for line in each.lines)
+
+
+def test_one_value_is_not_the_bug_and_right() -> None:
+    below = "What comes back is an array that has but one value, [0]. That is not what I get from numpy."
+    reading = report("print(np.arange(0.0, 2.0, 0.2))", below=below)
+    assert not any(check.number == "0" for check in reading.claim.having(Role.BUG))

@@ -52,6 +52,7 @@ _CALL = re.compile(
 _CONSTANTS = {"True", "False", "None", "nan", "inf"}
 # Words of several parts, as in `total_steps-2`, are no symbols of mathematics.
 _CALCULATION = re.compile(r"(?=[^_\n]{0,60}[a-z]_)(?:(?:[a-z]\w{2,60}|\d{1,6})(?:[ ]?[-+*/][ ]?|$)){2,6}")
+_LIST_OF_ONE = re.compile(r"\[[^,\[\]\n]{1,40}\]")
 
 
 def right_values(checks: Sequence[Check], texts: Sequence[str], main: str) -> list[Check]:
@@ -156,7 +157,9 @@ def values_called_both(checks: Sequence[Check]) -> frozenset[str]:
     """The values that the checks call a bug and right: the words of the report were not understood."""
     right = {value for check in checks if check.role is Role.EXPECTED for value in values_of(check)}
     wrong = {value for check in checks if check.role is Role.BUG for value in values_of(check)}
-    return frozenset(right & wrong)
+    # The 0 of `[0]` is the same value.
+    elements = {value[1:-1] for value in right if _LIST_OF_ONE.fullmatch(value)}
+    return frozenset((right | elements) & wrong)
 
 
 def is_called_right(checks: Sequence[Check], right: frozenset[str]) -> bool:
