@@ -245,7 +245,9 @@ def _readings(
     printed: Sequence[Part] = usual
     is_first = True
     for read in sources:
-        if (read in alone and not is_first) or not (checks := read(printed)):
+        # That values should change is a reading of its own beside a failure.
+        is_alone = read in alone and (read is not alone[5] or printed is usual)
+        if (is_alone and not is_first) or not (checks := read(printed)):
             continue
         if is_first and is_failure(checks):
             printed = [part for part in usual if not (failure_of(part) or warnings_in(part))]
