@@ -242,11 +242,10 @@ def _readings(
         lambda _: _under_condition(outputs, conditions),
         *alone[1:],
     )
-    printed: Sequence[Part] = usual
-    is_first = True
+    # That values should change is read beside a failure, too.
+    printed, is_first, lacks_it = usual, True, alone[5]
     for read in sources:
-        # That values should change is a reading of its own beside a failure.
-        is_alone = read in alone and (read is not alone[5] or printed is usual)
+        is_alone = read in alone and (read is not lacks_it or printed is usual)
         if (is_alone and not is_first) or not (checks := read(printed)):
             continue
         if is_first and is_failure(checks):
