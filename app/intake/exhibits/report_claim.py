@@ -206,7 +206,7 @@ def _readings(
     texts = [_about_this_place(text, main) for text in texts]
     joined = "\n".join(texts[1:])[:_MOST_JOINED]
 
-    # That an error is missing, or a bound is broken, counts where nothing else is read.
+    # These count where nothing else is read. That values should change (the sixth) counts beside a failure.
     alone: tuple[Callable[[Sequence[Part]], list[Check]], ...] = (
         lambda _: lacking_error([*texts, *should], alone=False),
         lambda _: lacking_error([*texts, *should], alone=True),
@@ -242,7 +242,6 @@ def _readings(
         lambda _: _under_condition(outputs, conditions),
         *alone[1:],
     )
-    # That values should change is read beside a failure, too.
     printed, is_first, lacks_it = usual, True, alone[5]
     for read in sources:
         is_alone = read in alone and (read is not lacks_it or printed is usual)
