@@ -35,7 +35,9 @@ def outcome_of(need: Need, *results: Result, **reported: str) -> tuple[str, str]
         ("2.4.6", "exercised", "2.4.6"),
         ("2.4", "exercised", "2.4.6"),
         ("1.26.4", "substituted", "2.4.6 in place of 1.26.4"),
-        ("2.4.60", "substituted", "2.4.6 in place of 2.4.60"),
+        # The scope of a verdict asks for the release, too.
+        ("2.4.1", "exercised", "2.4.6"),
+        ("2.40.6", "substituted", "2.4.6 in place of 2.40.6"),
     ],
 )
 def test_another_version_is_a_substitute(claimed: str, status: str, by: str) -> None:
@@ -45,7 +47,7 @@ def test_another_version_is_a_substitute(claimed: str, status: str, by: str) -> 
 def test_one_cell_with_the_reported_version_is_enough() -> None:
     old = ran(package__numpy="1.26.4")
     assert outcome_of(NUMPY, ran(), old, package__numpy="1.26.4") == ("exercised", "2.4.6, 1.26.4")
-    sklearn = Need(kind=NeedKind.PACKAGE, name="sklearn")
+    sklearn = Need(kind=NeedKind.PACKAGE, name="scikit-learn")
     assert outcome_of(sklearn, ran(**{"package__scikit-learn": "1.9.1"})) == ("exercised", "1.9.1")
     assert outcome_of(sklearn, ran()) == ("unverified", "it was not installed")
 

@@ -51,7 +51,15 @@ def oracle_of_output(
     Each expected check comes with the output in which it is looked for. `whole` has echoes, too.
     """
     others = [other for other, _ in expected]
-    if shows_expected(check, expected) or judge_lines_at_issue(check, others, whole) is CheckResult.ABSENT:
+    # An error that came instead of the claimed one may quote the expected value.
+    fails_otherwise = (
+        check.kind is CheckKind.EXCEPTION
+        and whole.outcome is Outcome.RAISED
+        and all(other.kind in _PRINTED for other in others)
+    )
+    if not fails_otherwise and (
+        shows_expected(check, expected) or judge_lines_at_issue(check, others, whole) is CheckResult.ABSENT
+    ):
         return oracles.EXPECTED_VALUE
     is_unread = check.kind is CheckKind.DIFFERS and check_result is CheckResult.UNREACHED
     if is_unread and _passed_own_check(script, whole):

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
+from packaging.utils import canonicalize_name
 from pydantic import BaseModel, ConfigDict
 
 from app.intake.reading import Need, NeedKind
-from app.intake.words.distributions import DISTRIBUTIONS
+from app.judging.check.places import same_release, system_of
 from worker.contract import Environment, Outcome, Result
 
 _PACKAGE = "package."
@@ -51,7 +52,7 @@ def outcomes_of_needs(
 ) -> list[NeedOutcome]:
     """The outcome of each need. `results` are those that are evidence, and `ignored` what nobody looked at.
 
-    `reporters` is the environment of the reporter: another version than theirs is a substitute.
+    `reporters` is the environment of the reporter: another release than theirs is a substitute.
     """
     unique = {(need.kind, need.name): need for need in needs}
     outcomes = [_outcome(need, results, reporters) for need in unique.values()]
@@ -79,7 +80,7 @@ def _of_memory(need: Need, results: Sequence[Result]) -> NeedOutcome:
 
 def _of_system(need: Need, results: Sequence[Result]) -> NeedOutcome:
     systems = _values("os.name", (result.environment for result in results))
-    same = [system for system in systems if need.name and need.name.lower() in system.lower()]
+    same = [system for system in systems if system_of(system) == system_of(need.name)]
     return (
         _with_evidence(need, same)
         if same
@@ -88,12 +89,12 @@ def _of_system(need: Need, results: Sequence[Result]) -> NeedOutcome:
 
 
 def _of_package(need: Need, results: Sequence[Result], reporters: Environment) -> NeedOutcome:
-    name = _PACKAGE + DISTRIBUTIONS.get(need.name, need.name).lower().replace("_", "-")
+    name = _PACKAGE + canonicalize_name(need.name)
     versions = _values(name, (result.environment for result in results))
     if not versions:
         return _without_evidence(need, "it was not installed")
     other = str(reporters.get(name, ""))
-    if not other or any(_agrees(other, version) for version in versions):
+    if not other or any(same_release(other, version) for version in versions):
         return _with_evidence(need, versions)
     by = f"{_list_of(versions)} in place of {other}"
     return NeedOutcome(kind=need.kind, name=need.name, status=NeedStatus.SUBSTITUTED, by=by)
@@ -122,13 +123,6 @@ def _without_evidence(need: Need, why: str) -> NeedOutcome:
 def _values(field: str, environments: Iterable[Mapping[str, object]]) -> list[str]:
     """The values of a field, each once."""
     return list(dict.fromkeys(str(each[field]) for each in environments if each.get(field)))
-
-
-def _agrees(other: str, version: str) -> bool:
-    """Whether a version is the other one, or one of it: `2.3` and `2.3.1+cpu`."""
-    return version == other or (
-        version.startswith(other) and not version[len(other) : len(other) + 1].isdigit()
-    )
 
 
 def _list_of(values: Iterable[str]) -> str:
