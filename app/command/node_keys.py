@@ -15,6 +15,9 @@ from app.errors import SetupError, UnavailableError
 if TYPE_CHECKING:
     from redis import Redis
 
+CONNECT_SECONDS = 5.0
+# A busy broker answers late. If nobody waits for a new key, it is stored and its secret is lost.
+ANSWER_SECONDS = 30.0
 _NOT_STORED = (
     "The broker has no ACL file (`aclfile`), so this change ends when the broker starts again. "
     "Its configuration must say:"
@@ -97,7 +100,9 @@ def _broker() -> Iterator[Redis]:
             f"The service is not installed here ({error.name}): pip install 'samehere[service,embedded]'."
         ) from error
     with broker(load_settings()) as url:
-        client = Redis.from_url(redis_url(url), socket_timeout=5)
+        client = Redis.from_url(
+            redis_url(url), socket_connect_timeout=CONNECT_SECONDS, socket_timeout=ANSWER_SECONDS
+        )
         try:
             yield client
         except RedisError as error:

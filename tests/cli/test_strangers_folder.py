@@ -107,12 +107,14 @@ def service_there(folder: StrangersFolder, session_home: Path, toolchain: str) -
     home.mkdir(exist_ok=True)
     home.chmod(0o711)
     service = start_service(home, environment={VARIABLE: "0"}, folder=folder.path)
-    # The tests run in any order, so the key that one of them revokes is there before all of them.
-    words = [sys.executable, "-P", str(START), "node-key", "create", "revoked"]
-    created = run_there(folder, words, service.environment)
-    assert created.returncode == 0, created.stderr
-    yield service
-    stop_service(service)
+    try:
+        # The tests run in any order, so the key that one of them revokes is there before all of them.
+        words = [sys.executable, "-P", str(START), "node-key", "create", "revoked"]
+        created = run_there(folder, words, service.environment)
+        assert created.returncode == 0, created.stderr
+        yield service
+    finally:
+        stop_service(service)
 
 
 @pytest.fixture(autouse=True)
