@@ -47,7 +47,8 @@ LATE = "import torch\nprint((torch.ones(3, device='{cuda}') * 2).sum().item())\n
 class Service:
     """A running service of one tree, and its REST interface."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, log: Path) -> None:
+        self.log = log
         self._client = httpx2.Client(base_url=url, timeout=60)
         self._api = "/api/v1"
 
@@ -144,7 +145,7 @@ def serving(tree: Path, toolchains: Path, **variables: str) -> Iterator[Service]
                 stderr=log,
             )
         try:
-            service = Service(f"http://127.0.0.1:{port}")
+            service = Service(f"http://127.0.0.1:{port}", home / "serve.log")
             service.await_node(cards=bool(find_gpus()))
             yield service
         except SystemExit:
