@@ -1,6 +1,6 @@
-"""Explains labelled scripts on a card, all submitted at once to a service of this tree.
+"""Explains labelled scripts on a card, some at a time, by a service of this tree.
 
-    .venv/bin/python bench/card_explain.py OUT [--only NAME ...] [--repeats 1] [--seconds 400]
+    .venv/bin/python bench/card_explain.py OUT [--only NAME ...] [--repeats 1] [--at-once 6] [--seconds 400]
 
 OUT gets the bundle of each run that ended, and `answers.json`: its dossier, the seconds until its end, and
 its attempts. `bench/evidence/explained` has the scripts, with answers that were written before any of them
@@ -57,12 +57,19 @@ def answer(service: Service, run: dict[str, Any], seconds: float) -> dict[str, A
     }
 
 
-def explain(service: Service, paths: list[Path], out: Path, *, repeats: int, seconds: float) -> None:
-    """Submit all scripts, and store each run once it has ended. What has not ended in time is left out."""
+def explain(
+    service: Service, paths: list[Path], out: Path, *, repeats: int, at_once: int, seconds: float
+) -> None:
+    """Submit scripts, and store each run once it has ended. What has not ended in time is left out."""
     began = time.monotonic()
-    waiting = {path.stem: submit(service, path, repeats) for path in paths}
+    # A compiler needs the card for longest.
+    later = sorted(paths, key=lambda path: ("torch.compile" in path.read_text(), path.stem))
+    waiting: dict[str, str] = {}
     answers: dict[str, Any] = {}
-    while waiting and time.monotonic() < began + seconds:
+    while (waiting or later) and time.monotonic() < began + seconds:
+        while later and len(waiting) < at_once:
+            path = later.pop(0)
+            waiting[path.stem] = submit(service, path, repeats)
         for name, run_id in list(waiting.items()):
             run = service.get(f"/runs/{run_id}")
             if run["state"] not in OVER:
@@ -75,7 +82,10 @@ def explain(service: Service, paths: list[Path], out: Path, *, repeats: int, sec
             given = answers[name]
             print(f"{given['seconds']:6.1f} s {name}: {given['defect']}, {given['cause']}", flush=True)
         time.sleep(_LOOK_SECONDS)
-    print(f"{time.monotonic() - began:6.1f} s; not ended: {sorted(waiting) or 'none'}", flush=True)
+    print(
+        f"{time.monotonic() - began:6.1f} s; not ended: {sorted(waiting)}; not begun: {len(later)}",
+        flush=True,
+    )
 
 
 def main() -> None:
@@ -83,6 +93,7 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--only", nargs="*", help="only the scripts with these names")
     parser.add_argument("--repeats", type=int, default=1, help="attempts of each cell")
+    parser.add_argument("--at-once", type=int, default=6, help="runs that are under way at the same time")
     parser.add_argument("--seconds", type=float, default=400.0, help="how long to wait for all of them")
     parser.add_argument("--places", type=int, default=10, help="attempts under way for each card")
     parser.add_argument("--toolchains", type=Path, required=True, help="the folder of the toolchains")
@@ -98,7 +109,14 @@ def main() -> None:
     variables = {"SAMEHERE_CARD_PLACES": str(arguments.places), "SAMEHERE_CARD_SHARING": "true"}
     with serving(HERE, arguments.toolchains, **variables) as service:
         warm_up(service, device)
-        explain(service, paths, arguments.out, repeats=arguments.repeats, seconds=arguments.seconds)
+        explain(
+            service,
+            paths,
+            arguments.out,
+            repeats=arguments.repeats,
+            at_once=arguments.at_once,
+            seconds=arguments.seconds,
+        )
         shutil.copy(service.log, arguments.out / "serve.log")
 
 

@@ -64,6 +64,8 @@ def traced(path: str, folder: str) -> dict[str, Any]:
     printed = values["PrintedTensors"]()
     printed.watch()
     trace = load(folder + "trace.py", {"__name__": "trace"})
+    # An attempt on a CPU sees no card, and here the machine may have one.
+    trace["CARDS"] = trace["CARDS"] and "cuda" in Path(path).read_text()
     questions = path_of_questions(folder)
 
     def keep(asked: object) -> dict[str, Any]:

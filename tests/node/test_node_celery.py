@@ -27,7 +27,7 @@ def test_an_attempt_there_and_back_and_a_clean_end(
     service: Service, start_node: StartNode, toolchain: str
 ) -> None:
     node = start_node(SAMEHERE_WARM="true")
-    hello = service.hear()
+    hello = service.hear("hello")
     assert (hello["type"], hello["node"], hello["slots"]) == ("hello", NODE, 1)
     assert toolchain in [facts["name"] for facts in hello["toolchains"]]
     service.give("a", "print('here')", toolchain, lease_no=3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -124,6 +125,9 @@ def python(toolchains: Path, toolchain: str) -> str:
     return found.python
 
 
+NO_CARD = re.compile(r"^.*UserWarning: Can't initialize NVML\n.*_raw_device_count_nvml\(\)\n", re.MULTILINE)
+
+
 def by_hand(python: str, script: str, folder: Path) -> tuple[int, str, str]:
     path = folder / "script.py"
     path.write_text(script)
@@ -147,7 +151,9 @@ def by_hand(python: str, script: str, folder: Path) -> tuple[int, str, str]:
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_the_same_bytes_as_by_hand(name: str, python: str, execute: Execute, tmp_path: Path) -> None:
     seen = execute(SCRIPTS[name]).observation
-    assert (seen.exit_status, seen.stdout, seen.stderr) == by_hand(python, SCRIPTS[name], tmp_path)
+    # A torch built for cards finds their driver in the sandbox, and no card. By hand there is a card.
+    stderr = NO_CARD.sub("", seen.stderr)
+    assert (seen.exit_status, seen.stdout, stderr) == by_hand(python, SCRIPTS[name], tmp_path)
     assert name not in SEEN or [value for value in seen.values if value.origin == "printed"]
 
 
