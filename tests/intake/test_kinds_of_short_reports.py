@@ -170,3 +170,85 @@ def test_a_call_with_a_keyword_is_no_expected_output() -> None:
         "### Expected\n\nAccording to the docs, `print(markup=False)` is meant for that.\n"
     )
     assert not read(text, form="report").claim.having(Role.EXPECTED)
+
+
+# The next ones come from short reports of each kind that someone wrote who had not seen the code.
+
+DIVMOD = "print(*divmod(-17, 5))"
+WRAP = "import numpy as np\nprint(np.uint8(200) + 100)"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "line"),
+    [
+        ("The output is -4 -3.", "-4 -3"),
+        ("The result was (-4, -3).", "(-4, -3)"),
+        ("The answer is now [-4, -3], which is not right.", "[-4, -3]"),
+        ("It prints -4 -3.", "-4 -3"),
+        ("The value is None.", "None"),
+    ],
+)
+def test_a_sentence_names_all_that_is_printed(sentence: str, line: str) -> None:
+    claim = read(f"# divmod\n\n```python\n{DIVMOD}\n```\n\n{sentence}\n").claim
+    assert [check.lines for check in claim.having(Role.BUG)] == [(line,)]
+
+
+@pytest.mark.parametrize("sentence", ["The output is 4 lines.", "The result is two numbers."])
+def test_a_count_is_no_output(sentence: str) -> None:
+    assert not read(f"# divmod\n\n```python\n{DIVMOD}\n```\n\n{sentence}\n").claim.checks
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "NumPy 1.26 is fine, there I get 300.",
+        "numpy 1.26 works and gives 300.",
+        "I get 300 with NumPy 1.26, as it should be.",
+    ],
+)
+def test_the_value_of_a_version_that_is_praised_is_not_the_bug(sentence: str) -> None:
+    claim = read(f"# It wraps\n\n{sentence}\n\n```python\n{WRAP}\n```\n\n```\n44\n```\n").claim
+    assert [check.lines for check in claim.having(Role.BUG)] == [("44",)]
+    assert not claim.further
+
+
+def test_one_line_below_the_heading_for_what_is_expected_is_the_right_value() -> None:
+    claim = read(
+        "### What happened?\n\nThe sum is wrong, it prints 5.\n\n### What did you expect to happen?\n\n7\n\n"
+        "### Example\n\n```python\nprint(sum([1, 2, 4]))\n```\n"
+    ).claim
+    assert [check.number for check in claim.having(Role.BUG)] == ["5"]
+    assert [check.lines for check in claim.having(Role.EXPECTED)] == [("7",)]
+
+
+@pytest.mark.parametrize(("block", "bugs"), [("str", [("str",)]), ("pip install x", []), ("a\nb", [])])
+def test_a_word_right_below_the_code_that_prints_one_is_its_output(block: str, bugs: list[tuple[str]]) -> None:
+    text = f"# The type changed\n\n```python\nprint(type(len))\n```\n\n```\n{block}\n```\n"
+    assert [check.lines for check in read(text).claim.having(Role.BUG)] == bugs
+
+
+@pytest.mark.parametrize(
+    ("comment", "bug"),
+    [
+        ("numpy 1.26: True, numpy 2.x: False", "False"),
+        ("2.1 -> 5, 1.9 -> 4", "5"),
+        ("in 1.9 prints [1], in 2.0 prints [2]", "[2]"),
+    ],
+)
+def test_a_comment_gives_the_value_of_each_version(comment: str, bug: str) -> None:
+    claim = read(f"# It changed\n\n```python\nimport numpy as np\nprint(np.size(3))  # {comment}\n```\n").claim
+    assert [check.lines for check in claim.having(Role.BUG)] == [(bug,)]
+
+
+@pytest.mark.parametrize(
+    ("end", "error"),
+    [
+        ("np.testing.assert_allclose(a, b)", "AssertionError"),
+        ("if a.sum() != b.sum():\n    raise ValueError('no')", "ValueError"),
+        ("def check():\n    assert a is b\n\ncheck()", "AssertionError"),
+    ],
+)
+def test_the_check_at_the_end_of_a_script_is_its_claim(end: str, error: str) -> None:
+    code = f"import numpy as np\na = np.ones(3)\nb = np.ones(3)\nprint(a)\n{end}"
+    claim = read(f"# The rows are added twice\n\nThey are not.\n\n```python\n{code}\n```\n").claim
+    assert [check.exception_type for check in claim.having(Role.BUG)] == [error]

@@ -42,6 +42,14 @@ _BY_VERSION = re.compile(
     r"(?P<version>(?:`?\w[\w-]{1,20}`? ?)?(?:==|>=|<=|>|<|~=)? ?v?\d{1,4}\.(?:x\b|\d{1,4}(?:\.\d{1,4})?))",
     re.IGNORECASE,
 )
+# `numpy 1.26: True, numpy 2.x: False`.
+_VERSION_FIRST = re.compile(
+    r"(?<![\w.])(?P<version>(?:(?:with|in|on|for|since|from|until|before|under) )?(?:[a-z][\w-]{1,20} )?"
+    r"(?:[<>=~]=?)? ?v?\d{1,4}\.(?:x\b|\d{1,4}(?:\.\d{1,4})?)) ?(?::|->|=>|→|gives|gave|prints|printed|returns"
+    r"|returned) ?(?P<value>True|False|None|nan|inf|[-+]?\d[\d.]{0,30}(?:e[-+]?\d{1,5})?(?![\w.])"
+    r"|(?:tensor|array)\([^()\n]{0,80}\)|\[[^\[\]\n]{0,80}\])",
+    re.IGNORECASE,
+)
 _RELEASE = re.compile(r"(?<![\w.])\d{1,4}(?:\.\d{1,4})*|(?<=v)\d{1,4}(?:\.\d{1,4})*")
 _PRINT_CALL = re.compile(r"(?:print|pprint|display) ?\(.*\)\W*$")
 # In `False, there are duplicates` and `False with numpy 1.17`, words only explain the value.
@@ -262,14 +270,14 @@ def _wish_below(lines: Sequence[str], statement: ast.stmt) -> str | None:
 def values_by_version(comment: str) -> tuple[str, str] | None:
     """(value now, value before) of `True with np==1.26, False since np>=2.0`; None for any other comment."""
     values = {
-        _RELEASE.findall(match["version"])[0]: (match["value"], bool(match["since"]))
-        for match in _BY_VERSION.finditer(comment)
+        _RELEASE.findall(match["version"])[0]: match["value"]
+        for match in (*_VERSION_FIRST.finditer(comment), *_BY_VERSION.finditer(comment))
     }
     newest = max(values, key=lambda version: tuple(map(int, version.split("."))), default="")
     if len(values) != 2:
         return None
     (older,) = values.keys() - {newest}
-    now, before = values[newest][0], values[older][0]
+    now, before = values[newest], values[older]
     return (now, before) if now != before else None
 
 

@@ -70,7 +70,7 @@ _ORDER = re.compile(r"(?:print|give|return|show|get)\b", FLAGS)
 _BEGINNING = re.compile(r"(?:^|[.!?:] |\n|\b(?:please|just|now|then|and|or|bug|you|to) )[^\w]*$", FLAGS)
 _VALUE_IS = re.compile(
     rf"\b(?:value|result|output|answer|loss|error|sum|it)\s+(?:is|was"
-    rf"|=)\s*(?:(?:always|still|just|only|now) )?(?P<value>{WHOLE_NUMBER}){NO_COUNT}",
+    rf"|=)\s*(?:(?:always|still|just|only|now) )?(?![\"'`“]){_VALUE}",
     FLAGS,
 )
 # `4 is returned, although there are three`.

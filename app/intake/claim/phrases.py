@@ -98,6 +98,8 @@ _OF_A_LINE = re.compile(
     rf" (?:is|says|shows|prints|gives|returns|was|comes out as) [`\"']?(?P<value>{LITERAL})",
     FLAGS,
 )
+# In `It prints -4 -3.` the dot is none of the last number.
+_ENDS_A_SENTENCE = re.compile(r"[^\n]{1,400}[ \t][-+]?\d{1,40}\.")
 _EXCEPTION_NAME = re.compile(r"(?:\w{1,60}\.){0,6}[A-Z]\w{0,60}(?:Error|Exception)")
 
 
@@ -138,6 +140,8 @@ def expected_check(sentence: str, *, behind: bool = False) -> Check | None:
 def literal_check(text: str, sentence: str, role: Role) -> Check | None:
     """A quoted text or a number as a check."""
     bare = strip_quotes(text)
+    if _ENDS_A_SENTENCE.fullmatch(bare) and sentence.rstrip(" `").endswith(bare):
+        bare = bare[:-1]
     if text.startswith("`") and _is_between_codes(text, sentence):
         return None
     where = stated_device(sentence)

@@ -86,15 +86,49 @@ def _failing_assertion(texts: Sequence[str], main: str) -> list[Check]:
     if any(_OTHER_MATTERS.search(text) for text in texts):
         return []
     tree = tree_of(normalise(main))
-    body = tree.body if tree else []
-    last = body[-1] if body else None
-    while isinstance(last, ast.For | ast.While | ast.With | ast.If) and last.body:
-        last = last.body[-1]
-    if not isinstance(last, ast.Assert) or _ABOUT_MACHINE.search(text := ast.unparse(last)):
+    last = _last_statement(tree)
+    error = "" if last is None else _error_of_check(last, is_inner=tree is not None and last not in tree.body)
+    if last is None or not error or _ABOUT_MACHINE.search(text := ast.unparse(last)):
         return []
-    return [
-        Check(text=text[:_MOST], kind=CheckKind.EXCEPTION, exception_type="AssertionError", at=last.lineno)
-    ]
+    return [Check(text=text[:_MOST], kind=CheckKind.EXCEPTION, exception_type=error, at=last.lineno)]
+
+
+def _last_statement(tree: ast.Module | None) -> ast.stmt | None:
+    """The statement with which the script ends, inside of its blocks and of the function it calls last."""
+    if tree is None:
+        return None
+    functions = {each.name: each.body for each in tree.body if isinstance(each, ast.FunctionDef)}
+    body = tree.body
+    last: ast.stmt | None = None
+    while body:
+        last = body[-1]
+        body = last.body if isinstance(last, ast.For | ast.While | ast.With | ast.If) else []
+        called = last.value.func if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) else None
+        if isinstance(called, ast.Name):
+            # Each function is followed once, so one that calls itself ends.
+            body = functions.pop(called.id, [])
+    return last
+
+
+def _error_of_check(statement: ast.stmt, *, is_inner: bool) -> str:
+    """The error with which a statement says that its check failed; empty if it is no check.
+
+    It is an assertion, or a call of one such as `np.testing.assert_allclose(a, b)`, or `raise` in a block.
+    """
+    if isinstance(statement, ast.Assert):
+        return "AssertionError"
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        return "AssertionError" if _name_of(statement.value.func).startswith("assert_") else ""
+    if is_inner and isinstance(statement, ast.Raise):
+        error = statement.exc.func if isinstance(statement.exc, ast.Call) else statement.exc
+        return _name_of(error)
+    return ""
+
+
+def _name_of(expression: ast.expr | None) -> str:
+    if isinstance(expression, ast.Attribute):
+        return expression.attr
+    return expression.id if isinstance(expression, ast.Name) else ""
 
 
 def _printed_failure(main: str) -> list[Check]:

@@ -81,7 +81,7 @@ from app.intake.remarks.expressions import prints_formulas, with_quoted_formulas
 from app.intake.remarks.lacking_errors import lacking_error
 from app.intake.remarks.output_remarks import read_remarks
 from app.intake.remarks.outputs_of_code import outputs_of_main, right_outputs
-from app.intake.remarks.right_messages import message_of_output
+from app.intake.remarks.right_messages import right_of_output
 from app.intake.remarks.value_tables import tabled_values
 from app.intake.remarks.values_of_devices import values_of_devices
 from app.intake.remarks.values_of_versions import values_of_versions
@@ -98,7 +98,7 @@ from app.intake.wishes.traits import is_refused, right_traits
 from app.intake.wishes.twins import lacks_agreement, lacks_change, wants_agreement
 from app.intake.words.frequency_words import with_frequency
 from app.intake.words.languages import in_english
-from app.intake.words.praise import is_only_praise, may_praise, speaks_of_another_place, tells_the_past
+from app.intake.words.praise import may_praise, praises_another_place, tells_the_past
 from app.intake.words.vocabulary import device_of, shows_cuda_tensor, side_of_line
 
 _EXPLICIT = re.compile(
@@ -162,7 +162,7 @@ def claim_of(
         limited = [_limit_to_cuda(check, main) for check in checks]
         right = right_values(limited, [*should, *texts], main)
         expected_texts = [part.text for part in outputs if part.expected]
-        with_expected = [*limited, *(right or message_of_output(limited, expected_texts))]
+        with_expected = [*limited, *(right or right_of_output(limited, expected_texts))]
         real = [check for check in without_names(with_expected, main) if not is_refused(check, traits)]
         real = with_warnings_as_bug(real)
         contradicted |= values_called_both(real)
@@ -273,7 +273,7 @@ def _about_this_place(text: str, main: str) -> str:
             for sentence in SENTENCES.split(line)
             if not condition_of(sentence, main)
             and not is_of_other_call(sentence, main)
-            and not (speaks_of_another_place(sentence) and is_only_praise(sentence))
+            and not praises_another_place(sentence)
             and not tells_the_past(sentence)
         )
         if may_name_condition(line) or may_praise(line)

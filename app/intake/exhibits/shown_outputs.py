@@ -81,6 +81,8 @@ _BUT_FAILS = re.compile(
     r"\b(?:error|exception|fails?|crash(?:es)?|wrong|(?:i|we) (?:get|see))\b",
     re.IGNORECASE,
 )
+_FEW_WORDS = re.compile(r"[\w.<>'\"+-]{1,60}(?: [\w.<>'\"+-]{1,40}){0,2}")
+_OF_A_SHELL = re.compile(r"(?:pip|conda|python\d?|cd|ls|uv|poetry|apt|brew|sudo|git|make|pytest|import|from)\b")
 _MOST_LINE = 2_000
 _TRACEBACK = "Traceback (most recent call last)"
 _MOST_CAPTION = 200
@@ -101,12 +103,13 @@ def shown_outputs(parts: Sequence[Part]) -> list[Part]:
     """The outputs in the report, from blocks and from prose. `before` holds the words that introduce each."""
     outputs: list[Part] = []
     introduction, of_control = "", False
-    heading_of_code, since_code = None, ""
+    heading_of_code, since_code, code = None, "", ""
     several = sum(part.kind == PartKind.CODE for part in parts) > 1
     texts = printed_texts([part.text for part in parts if part.kind == PartKind.CODE])
     for part in parts:
         if part.kind == PartKind.CODE:
             introduction, heading_of_code, since_code = part.before, part.heading, ""
+            code = part.text
             of_control = several and says_it_works(part.before)
         # Forms often end with the versions, and what follows them stands under their heading.
         of_environment = part.about_environment and not (
@@ -123,9 +126,14 @@ def shown_outputs(parts: Sequence[Part]) -> list[Part]:
                 or (of_control and not WRONGLY.search(part.before.rpartition("\n")[2]))
             )
             placed = replace(part, elsewhere=elsewhere)
-            outputs.append(placed if part.before else _with_introduction(placed, introduction))
+            # `1.26 is fine` above the only code speaks of another output than the one below the code.
+            of_other = not several and speaks_of_another_place(introduction)
+            above = f"{introduction}\nOutput:" if _is_printed_below(part, code, introduction) else introduction
+            inherits = not part.before and not of_other
+            outputs.append(_with_introduction(placed, above) if inherits else placed)
+            code = ""
         elif part.kind == PartKind.PROSE:
-            since_code += part.text
+            since_code, code = since_code + part.text, ""
             outputs += [_with_introduction(output, introduction) for output in _output_in_prose(part, texts)]
     return _older_versions_elsewhere(_without_wrong_heading(outputs))
 
@@ -210,6 +218,18 @@ def is_expectation(part: Part) -> bool:
 def tells_what_happens(line: str) -> bool:
     """True for a sentence such as `It is ok, but then it fails`, wherever it stands."""
     return _BUT_FAILS.search(line[:_MOST_LINE]) is not None
+
+
+def _is_printed_below(part: Part, code: str, introduction: str) -> bool:
+    """Whether a block right below code holds as few words as the code prints, and no words judge it."""
+    lines = [line.strip() for line in part.text.split("\n") if line.strip()]
+    return (
+        not part.before
+        and len(lines) <= code.count("print(")
+        and all(_FEW_WORDS.fullmatch(line) and not _OF_A_SHELL.match(line) for line in lines)
+        and not (says_it_works(introduction) or speaks_of_another_place(introduction))
+        and not is_expected_caption(introduction[-_MOST_CAPTION:])
+    )
 
 
 def _with_introduction(part: Part, before: str) -> Part:

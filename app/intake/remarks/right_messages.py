@@ -5,9 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from app.intake.claim.claim_text import cut, exception_claim
+from app.intake.claim.claim_text import cut, exception_claim, output_check
 from app.intake.claim.claims import Check, CheckKind, Role
-from app.intake.words.vocabulary import DESIRED, FLAGS, MODALS, RIGHT, SHOW, TYPE, any_of
+from app.intake.words.vocabulary import (
+    DESIRED,
+    FLAGS,
+    MODALS,
+    RIGHT,
+    SHOW,
+    TYPE,
+    any_of,
+    is_printed_line,
+    strip_quotes,
+)
 
 _HEADING = "Expected: "
 _QUOTED = re.compile(r">[ \t]?(?P<cited>\S.*)|`(?P<code>[^`\n]+)`\.?|\"(?P<text>[^\"\n]+)\"\.?")
@@ -56,13 +66,23 @@ def right_message(bugs: Sequence[Check], texts: Sequence[str]) -> list[Check]:
     return list(messages.values()) if len(messages) == 1 else []
 
 
-def message_of_output(checks: Sequence[Check], outputs: Sequence[str]) -> list[Check]:
-    """The check of the one error with the message that the one output shows which is called right."""
+def right_of_output(checks: Sequence[Check], outputs: Sequence[str]) -> list[Check]:
+    """What the one output shows that is called right: another value, or the error with another message."""
+    if len(checks) == len(outputs) == 1 and checks[0].kind in (CheckKind.VALUE, CheckKind.OUTPUT):
+        return _value_of_output(checks[0], outputs[0])
     errors = [error for text in outputs for error in exception_claim(text)[:1]]
     if len(checks) != 1 or len(errors) != 1 or checks[0].exception_type != errors[0].exception_type:
         return []
     is_other = errors[0].message and errors[0].message != checks[0].message
     return [errors[0].model_copy(update={"role": Role.EXPECTED})] if is_other else []
+
+
+def _value_of_output(claimed: Check, output: str) -> list[Check]:
+    """The one line of an output that is called right, as what should stand in the place of the claimed value."""
+    lines = [line.strip() for line in output.split("\n") if line.strip()]
+    values = {*claimed.lines, claimed.number or ""}
+    is_other = len(lines) == 1 and len(claimed.lines) < 2 and strip_quotes(lines[0]) not in values
+    return [output_check(lines, role=Role.EXPECTED)] if is_other and is_printed_line(lines[0]) else []
 
 
 def _candidates(texts: Sequence[str]) -> Iterator[str]:

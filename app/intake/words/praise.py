@@ -24,7 +24,9 @@ _OTHER_PLACE = re.compile(
     r"(?:\w{1,12} )?(?:machines?|computers?|laptops?|servers?|versions?|releases?|builds?))"
     r"|(?:in|with|on|before|until) (?:all |the |any |an? ){0,2}(?:older|previous|earlier|last|former|prior) "
     r"(?:\w{1,12} )?(?:versions?|releases?|builds?)|used to (?:work|be)|worked (?:before"
-    r"|previously|earlier))\b",
+    r"|previously|earlier)"
+    # `NumPy 1.26 is fine, there I get 3`.
+    r"|[a-z][\w-]{1,20} v?\d{1,4}\.(?:\d{1,4}|x)(?:\.\d{1,4})? (?:is|was|works?|worked|behaves?|gives|gave))\b",
     re.IGNORECASE,
 )
 _BEFORE = keyed_pattern(
@@ -61,6 +63,7 @@ _BUT_NOT = re.compile(
     r"[^.;,\n]{0,20}(?:[.;,:!]|$)",
     re.IGNORECASE,
 )
+_AS_IT_SHOULD = re.compile(r"\bas it should(?: be)?\b(?! not)", re.IGNORECASE)
 _FAILS_HERE = re.compile(
     r"\W{0,3}(?:I|we) (?:get|got|see) (?:back )?(?:an? |the )?[\"'`]?(?:nan|inf|errors?|exceptions?|wrong"
     r"|incorrect|nonsense|garbage|segfault)\b",
@@ -98,3 +101,8 @@ def is_only_praise(text: str) -> bool:
         and _OF_ONE_LINE.search(text) is None
         and _BUT_NOT.search(text) is None
     )
+
+
+def praises_another_place(text: str) -> bool:
+    """True if the words say that all is right in another version or on another machine."""
+    return speaks_of_another_place(text) and is_only_praise(_AS_IT_SHOULD.sub("as expected", text))

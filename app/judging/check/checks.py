@@ -122,7 +122,7 @@ def _judge_with_oracles(
             oracle = oracles.CALLED_RIGHT
         check_result = CheckResult.ABSENT if oracle else check_result
     is_seen = check_result is CheckResult.MET
-    if not is_seen and raises_what_is_right(check, result, claim.right_errors, script.script):
+    if not is_seen and raises_what_is_right(check, result, claim, script.script):
         return CheckResult.ABSENT, oracles.RIGHT_ERROR
     if not is_seen and refuses_now(check, result, claim, script.script):
         return CheckResult.ABSENT, oracles.CLEAN_REFUSAL

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
-from app.intake.claim.claims import ANY_ERROR, Check, CheckKind, Role
+from app.intake.claim.claims import ANY_ERROR, Check, CheckKind, Claim, Role
 from app.intake.code.names import bound_names, used_names
 from app.intake.code.syntax import tree_of
 from app.judging.output.failure_signature import last_name
@@ -40,11 +40,13 @@ _OTHER_PARAMETERS = re.compile(
 )
 _FRAME = re.compile(rf'^  File "{re.escape(SCRIPT_PATH)}", line (\d{{1,7}})', re.MULTILINE)
 _MOST_STDERR = 1 << 16
+# So many of the words of both messages are the same.
+_LEAST_SHARE = 0.75
 
 
-def raises_what_is_right(check: Check, result: Result, right_errors: Sequence[str], script: str) -> bool:
+def raises_what_is_right(check: Check, result: Result, claim: Claim, script: str) -> bool:
     """Whether the attempt ended with an error that is called right, raised where the bug was."""
-    exception = result.observation.exception
+    exception, right_errors = result.observation.exception, claim.right_errors
     if (
         not right_errors
         or check.role is not Role.BUG
@@ -55,14 +57,29 @@ def raises_what_is_right(check: Check, result: Result, right_errors: Sequence[st
         return False
     name = last_name(exception.type)
     named = {last_name(each) for each in right_errors} - {ANY_ERROR}
+    is_named = name in named and _says_what_is_right(name, exception.message, claim.right_values)
     if check.kind is CheckKind.EXCEPTION:
         # That one error became another is right only if the report names it.
-        is_right = name in named and name != last_name(check.exception_type or "")
+        is_right = is_named and name != last_name(check.exception_type or "")
     else:
         is_right = check.kind in _KINDS and (
-            name in named or (ANY_ERROR in right_errors and name not in _NO_REFUSALS)
+            is_named or (ANY_ERROR in right_errors and name not in _NO_REFUSALS)
         )
     return is_right and _is_raised_there(check, result.observation.stderr, script)
+
+
+def _says_what_is_right(name: str, message: str, right_values: Sequence[str]) -> bool:
+    """Whether most words of a message are those of a right error that the report shows; True if it shows none.
+
+    In a report about the words of an error, the wrong one and the right one have the same type.
+    """
+    lines = (value.partition(": ") for value in right_values)
+    texts = [text for head, _, text in lines if text and last_name(head) == name]
+    words = message.split()
+    return not texts or any(
+        sum(word in text.split() for word in words) >= _LEAST_SHARE * max(len(words), len(text.split()))
+        for text in texts
+    )
 
 
 def _is_raised_there(check: Check, stderr: str, script: str) -> bool:
