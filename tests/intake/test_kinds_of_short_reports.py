@@ -222,7 +222,9 @@ def test_one_line_below_the_heading_for_what_is_expected_is_the_right_value() ->
 
 
 @pytest.mark.parametrize(("block", "bugs"), [("str", [("str",)]), ("pip install x", []), ("a\nb", [])])
-def test_a_word_right_below_the_code_that_prints_one_is_its_output(block: str, bugs: list[tuple[str]]) -> None:
+def test_a_word_right_below_the_code_that_prints_one_is_its_output(
+    block: str, bugs: list[tuple[str]]
+) -> None:
     text = f"# The type changed\n\n```python\nprint(type(len))\n```\n\n```\n{block}\n```\n"
     assert [check.lines for check in read(text).claim.having(Role.BUG)] == bugs
 
@@ -236,7 +238,9 @@ def test_a_word_right_below_the_code_that_prints_one_is_its_output(block: str, b
     ],
 )
 def test_a_comment_gives_the_value_of_each_version(comment: str, bug: str) -> None:
-    claim = read(f"# It changed\n\n```python\nimport numpy as np\nprint(np.size(3))  # {comment}\n```\n").claim
+    claim = read(
+        f"# It changed\n\n```python\nimport numpy as np\nprint(np.size(3))  # {comment}\n```\n"
+    ).claim
     assert [check.lines for check in claim.having(Role.BUG)] == [(bug,)]
 
 

@@ -45,8 +45,8 @@ _BY_VERSION = re.compile(
 # `numpy 1.26: True, numpy 2.x: False`.
 _VERSION_FIRST = re.compile(
     r"(?<![\w.])(?P<version>(?:(?:with|in|on|for|since|from|until|before|under) )?(?:[a-z][\w-]{1,20} )?"
-    r"(?:[<>=~]=?)? ?v?\d{1,4}\.(?:x\b|\d{1,4}(?:\.\d{1,4})?)) ?(?::|->|=>|→|gives|gave|prints|printed|returns"
-    r"|returned) ?(?P<value>True|False|None|nan|inf|[-+]?\d[\d.]{0,30}(?:e[-+]?\d{1,5})?(?![\w.])"
+    r"(?:[<>=~]=?)? ?v?\d{1,4}\.(?:x\b|\d{1,4}(?:\.\d{1,4})?)) ?(?::|->|=>|→|gives|gave|prints|printed"
+    r"|returns|returned) ?(?P<value>True|False|None|nan|inf|[-+]?\d[\d.]{0,30}(?:e[-+]?\d{1,5})?(?![\w.])"
     r"|(?:tensor|array)\([^()\n]{0,80}\)|\[[^\[\]\n]{0,80}\])",
     re.IGNORECASE,
 )

@@ -82,7 +82,9 @@ _BUT_FAILS = re.compile(
     re.IGNORECASE,
 )
 _FEW_WORDS = re.compile(r"[\w.<>'\"+-]{1,60}(?: [\w.<>'\"+-]{1,40}){0,2}")
-_OF_A_SHELL = re.compile(r"(?:pip|conda|python\d?|cd|ls|uv|poetry|apt|brew|sudo|git|make|pytest|import|from)\b")
+_OF_A_SHELL = re.compile(
+    r"(?:pip|conda|python\d?|cd|ls|uv|poetry|apt|brew|sudo|git|make|pytest|import|from)\b"
+)
 _MOST_LINE = 2_000
 _TRACEBACK = "Traceback (most recent call last)"
 _MOST_CAPTION = 200
@@ -128,7 +130,9 @@ def shown_outputs(parts: Sequence[Part]) -> list[Part]:
             placed = replace(part, elsewhere=elsewhere)
             # `1.26 is fine` above the only code speaks of another output than the one below the code.
             of_other = not several and speaks_of_another_place(introduction)
-            above = f"{introduction}\nOutput:" if _is_printed_below(part, code, introduction) else introduction
+            above = (
+                f"{introduction}\nOutput:" if _is_printed_below(part, code, introduction) else introduction
+            )
             inherits = not part.before and not of_other
             outputs.append(_with_introduction(placed, above) if inherits else placed)
             code = ""

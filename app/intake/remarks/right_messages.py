@@ -78,7 +78,7 @@ def right_of_output(checks: Sequence[Check], outputs: Sequence[str]) -> list[Che
 
 
 def _value_of_output(claimed: Check, output: str) -> list[Check]:
-    """The one line of an output that is called right, as what should stand in the place of the claimed value."""
+    """The one line of an output that is called right, as the right one in place of the claimed value."""
     lines = [line.strip() for line in output.split("\n") if line.strip()]
     values = {*claimed.lines, claimed.number or ""}
     is_other = len(lines) == 1 and len(claimed.lines) < 2 and strip_quotes(lines[0]) not in values

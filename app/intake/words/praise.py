@@ -26,7 +26,8 @@ _OTHER_PLACE = re.compile(
     r"(?:\w{1,12} )?(?:versions?|releases?|builds?)|used to (?:work|be)|worked (?:before"
     r"|previously|earlier)"
     # `NumPy 1.26 is fine, there I get 3`.
-    r"|[a-z][\w-]{1,20} v?\d{1,4}\.(?:\d{1,4}|x)(?:\.\d{1,4})? (?:is|was|works?|worked|behaves?|gives|gave))\b",
+    r"|[a-z][\w-]{1,20} v?\d{1,4}\.(?:\d{1,4}|x)(?:\.\d{1,4})? (?:is|was|works?|worked|behaves?|gives"
+    r"|gave))\b",
     re.IGNORECASE,
 )
 _BEFORE = keyed_pattern(

@@ -69,7 +69,7 @@ def raises_what_is_right(check: Check, result: Result, claim: Claim, script: str
 
 
 def _says_what_is_right(name: str, message: str, right_values: Sequence[str]) -> bool:
-    """Whether most words of a message are those of a right error that the report shows; True if it shows none.
+    """Whether most words of a message are those of a right error that the report shows, if it shows one.
 
     In a report about the words of an error, the wrong one and the right one have the same type.
     """
