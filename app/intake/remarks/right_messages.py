@@ -67,7 +67,7 @@ def right_message(bugs: Sequence[Check], texts: Sequence[str]) -> list[Check]:
 
 
 def right_of_output(checks: Sequence[Check], outputs: Sequence[str]) -> list[Check]:
-    """The right value or the error with the right message, as the one output that is called right shows it."""
+    """The right value, or the error with its right message, as the one output called right shows it."""
     if len(checks) == len(outputs) == 1 and checks[0].kind in (CheckKind.VALUE, CheckKind.OUTPUT):
         return _value_of_output(checks[0], outputs[0])
     errors = [error for text in outputs for error in exception_claim(text)[:1]]
