@@ -46,3 +46,9 @@ class DoorSettings(LogSettings):
     caller_streams: int = Field(
         default=250, ge=1, description="most open streams and waits of one token, or one address, among them"
     )
+    json_depth: int = Field(
+        default=100, ge=10, description="a request whose JSON is nested more deeply is refused"
+    )
+    json_digits: int = Field(
+        default=400, ge=20, description="a request with a longer number in its JSON is refused"
+    )

@@ -168,25 +168,25 @@ class ServiceSettings(DoorSettings, GithubSettings):
     json_values: int = Field(
         default=50_000, ge=100, description="a request whose JSON has more fields and items is refused"
     )
-    json_depth: int = Field(
-        default=100, ge=10, description="a request whose JSON is nested more deeply is refused"
-    )
-    json_digits: int = Field(
-        default=400, ge=20, description="a request with a longer number in its JSON is refused"
-    )
     bundle_values: int = Field(
         default=1_000_000, ge=1_000, description="a bundle with more fields and items is refused"
     )
     bundle_bytes: int = Field(default=16 * MIB, ge=16 * KIB, description="a larger bundle is refused")
     cells: int = Field(default=400, ge=1, description="most cells of one run")
     repeats: int = Field(default=250, ge=1, description="most repeats of one job")
-
     explain_seconds: float = Field(
         default=120.0,
         ge=0,
         le=3600,
         description="where the results of a run put numbers in question, cells with trace=on are added by"
         " themselves if they take no longer together, as far as can be told; 0 means never",
+    )
+    contrast_seconds: float = Field(
+        default=60.0,
+        ge=0,
+        le=3600,
+        description="after a run ends `reproduced` without a contrast, a cell that may give one is added if"
+        " its attempts take no longer together, as far as can be told; 0 means never",
     )
 
     heartbeat_seconds: float = Field(default=5.0, gt=0, description="how often a node sends a heartbeat")

@@ -164,6 +164,8 @@ class JudgedCell:
     judgement: JobJudgement | None
     results: tuple[Result, ...] = ()
     role: ScriptRole = ScriptRole.MAIN
+    # Added after the run has ended, to look for a contrast. It decides nothing else.
+    is_contrast: bool = False
 
     @property
     def verdict(self) -> Verdict | None:

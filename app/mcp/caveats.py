@@ -97,7 +97,9 @@ def _of_sighting(run: RunDocument) -> Iterator[str]:
         yield "`reproduced` means that it happens. A test shows that it is no defect; `cause` names it."
     elif run.defect is Defect.UNDECIDED:
         yield "`reproduced` means that it happens, not that it is a bug: `defect` is undecided."
-    if run.contrast is not None and run.contrast.kind == "none":
+    if run.contrast is not None and run.contrast.is_open:
+        yield "One target more is being tried, to find one that lacks it. Only `contrast` may still change."
+    elif run.contrast is not None and run.contrast.kind == "none":
         yield (
             "No target of this run lacks it, so it may have another cause than the report's. An older version"
             " or another device would tell."

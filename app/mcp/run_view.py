@@ -58,6 +58,7 @@ def run_view(run: RunDocument, size: Size, *, url: str, withdraw_url: str | None
         newest=run.newest,
         without_result=run.without_result,
         contrast=None if run.contrast is None else str(run.contrast.kind),
+        contrast_target=None if run.contrast is None else run.contrast.target or run.contrast.added,
         missing=run.missing,
         ask=run.ask,
         cells=cells,

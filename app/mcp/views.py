@@ -103,6 +103,9 @@ class RunView(Result):
     newest: str | None
     without_result: int
     contrast: str | None
+    contrast_target: str | None = Field(
+        default=None, description="the target that lacks it, or the one that was added to find such a target"
+    )
     missing: list[str] = Field(description="what is missing to decide whether it is a defect")
     ask: list[Ask]
     cells: list[CellView]

@@ -154,6 +154,10 @@ def test_the_contrast_of_a_sighting_is_named() -> None:
     seen = shown(document("reproduced", contrast={"kind": "control", "target": "cpu@torch-2.13-cpu"}))
     assert "Contrast: the report's control, on cpu@torch-2.13-cpu." in seen
     assert "Contrast: none." in shown(document("reproduced", contrast={"kind": "none"}))
+    for is_open, words in ((True, "is being tried"), (False, "was tried")):
+        contrast = {"kind": "none", "added": "cpu@torch-2.1-cpu", "is_open": is_open}
+        seen = " ".join(shown(document("reproduced", contrast=contrast)).split())
+        assert f"One target more {words} to find one: cpu@torch-2.1-cpu." in seen
     assert "Contrast" not in shown(document("flaky"))
 
 

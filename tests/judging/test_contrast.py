@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from judging_builders import CPU, CUDA, claim, prints, script, several
 
+from app.intake.claim.claims import Where
 from app.intake.reading import Reading, ScriptRole
 from app.judging.judgement import DifferentKind, JobJudgement, JudgedCell, Verdict
-from app.judging.verdict.contrast import Contrast, ContrastKind
+from app.judging.verdict.contrast import Contrast, ContrastKind, claim_in_contrast
 from app.judging.verdict.job import judge_job
 from app.judging.verdict.run import judge_run
 from worker.contract import Reason, Result
@@ -71,3 +74,37 @@ def test_its_absence_weakens_no_verdict() -> None:
     )
     run = judge_run(Reading(scripts=(script(),), claim=CLAIM), [alone])
     assert (run.verdict, run.contrast) == (Verdict.REPRODUCED, NONE)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "contrast"),
+    [
+        (Verdict.NOT_REPRODUCED, Contrast(ContrastKind.TARGET, CUDA.label(), CUDA.label())),
+        (Verdict.REPRODUCED, Contrast(ContrastKind.NONE, added=CUDA.label())),
+        (Verdict.NO_RESULT, Contrast(ContrastKind.NONE, added=CUDA.label())),
+        (None, Contrast(ContrastKind.NONE, added=CUDA.label(), is_open=True)),
+    ],
+)
+def test_a_cell_that_was_added_for_it_decides_nothing_else(
+    verdict: Verdict | None, contrast: Contrast
+) -> None:
+    seen = cell(Verdict.REPRODUCED, target=CPU)
+    added = replace(cell(verdict or Verdict.REPRODUCED), is_contrast=True)
+    added = added if verdict else replace(added, judgement=None)
+    reading = Reading(scripts=(script(),), claim=CLAIM)
+    with_it, without = judge_run(reading, [seen, added]), judge_run(reading, [seen])
+    assert with_it.contrast == contrast
+    assert replace(with_it, contrast=None) == replace(without, contrast=None)
+
+
+def test_what_the_run_has_goes_before_it() -> None:
+    own, added = cell(Verdict.NOT_REPRODUCED, target=CPU), replace(cell(Verdict.REPRODUCED), is_contrast=True)
+    assert contrast_beside(own, added) == Contrast(ContrastKind.TARGET, CPU.label(), CUDA.label())
+
+
+def test_there_the_claim_has_no_version_and_no_mode() -> None:
+    where = Where(device="cuda", package="numpy", version=">=2.4", range="<2.6", mode="jit", os="windows")
+    limited = claim(prints("loss 0.5").model_copy(update={"where": where}))
+    free = claim_in_contrast(limited.model_copy(update={"further": (limited,)}))
+    for one in (free, *free.further):
+        assert one.checks[0].where == Where(device="cuda", package="numpy")

@@ -13,7 +13,7 @@ from targets.test_plan import CPU_BUILD, CUDA_BUILD, node
 
 from app.runs.estimates.durations import Durations, attempts_of, cell_estimate, machine_seconds
 from app.runs.estimates.queue_position import FleetLoad, positions
-from app.runs.run_object.document import RangePart, WaitingPart
+from app.runs.run_object.parts.estimates import RangePart, WaitingPart
 from app.settings import ServiceSettings
 from app.storage.queries.queue.queue import Candidate, Hold
 from app.storage.queries.queue.queue_position import AttemptDuration

@@ -82,6 +82,8 @@ def test_a_sighting_is_no_bug_yet() -> None:
     said = " ".join(caveats_of(alone))
     assert "not that it is a bug" in said
     assert "another cause" in said
+    still = document(verdict=Verdict.REPRODUCED, contrast=ContrastPart(kind="none", added="c", is_open=True))
+    assert "One target more is being tried" in " ".join(caveats_of(still))
     assert "no defect" in " ".join(caveats_of(document(verdict=Verdict.REPRODUCED, defect=Defect.NO)))
     assert caveats_of(document(verdict=Verdict.REPRODUCED, defect=Defect.YES)) == []
 

@@ -8,7 +8,7 @@ import pytest
 
 from app.runs.estimates.wording import end_of_stage
 from app.runs.run_object.bisection_document import BisectionDocument
-from app.runs.run_object.document import ProgressPart
+from app.runs.run_object.parts.estimates import ProgressPart
 from app.web.views.environments import environment_views
 from app.web.views.pictures import bisection_picture
 from app.web.views.run_page import Places

@@ -11,7 +11,8 @@ from rich.text import Text
 from app.command.terminal.plain_text import visible
 from app.command.terminal.render import label
 from app.runs.estimates.wording import BASIS, how_long
-from app.runs.run_object.document import EstimatePart, JobPart, RangePart, RunDocument
+from app.runs.run_object.document import JobPart, RunDocument
+from app.runs.run_object.parts.estimates import EstimatePart, RangePart
 
 
 def render_plan(document: RunDocument, console: Console) -> None:
@@ -53,6 +54,8 @@ def _summary(estimate: EstimatePart) -> Iterator[str]:
     machine_time = how_long(estimate.machine_seconds)
     yield f"{attempts}; machine time {machine_time}; done in {_time_until_end(estimate.done_in)}."
     yield BASIS[estimate.basis]
+    if estimate.contrast is not None:
+        yield f"If it happens in each of them, one more may be tried after the verdict: {estimate.contrast}."
     for each in estimate.left_out:
         yield f"exclude {each.exclude} leaves out {_count_cells(each.cells)}."
 

@@ -329,17 +329,21 @@ def _notes(document: RunDocument) -> Iterator[str]:
     yield from _strength(document)
     yield from (f"Claim {visible(facet.name)}: {facet.verdict}." for facet in document.facets)
     if document.contrast is not None and document.verdict is Verdict.REPRODUCED:
-        yield _contrast(document.contrast)
+        yield _contrast(document.contrast, is_local=document.report.id is None)
     # These lines come last, where a reader finds them after a long table.
     for title, labels in (("Not seen on", document.not_where), ("Seen on", document.where)):
         if labels:
             yield f"{title}: {_few(dict.fromkeys(labels), most=12)}."
 
 
-def _contrast(contrast: ContrastPart) -> str:
-    """The place of the run where the claimed check is not met."""
+def _contrast(contrast: ContrastPart, *, is_local: bool) -> str:
+    """The place of the run where the claimed check is not met. Only a service adds a cell to look for one."""
     if contrast.target is None:
-        return "Contrast: none. Nothing in this run is free of it, so it may have another cause."
+        words = "Contrast: none. Nothing in this run is free of it, so it may have another cause."
+        if contrast.added is None:
+            return f"{words} No other target was looked for." if is_local else words
+        tried = "is being tried" if contrast.is_open else "was tried"
+        return f"{words} One target more {tried} to find one: {visible(contrast.added)}."
     control = "the report's control, on " if contrast.kind is ContrastKind.CONTROL else ""
     return f"Contrast: {control}{visible(contrast.target)}."
 

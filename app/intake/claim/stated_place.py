@@ -314,6 +314,16 @@ def version_named(introduction: str) -> NamedVersion | None:
     )
 
 
+def working_versions(text: str) -> list[NamedVersion]:
+    """The versions that a text says it works with, as in `it worked in numpy 2.3`, each once, in order."""
+    matches = [hit for form in (_WORKS_VERSION, _VERSION_WORKS) for hit in form.finditer(text[:_MOST_TEXT])]
+    named = (
+        NamedVersion(package_named(_name_of(match) or "") or "", tuple(map(int, match["version"].split("."))))
+        for match in sorted(matches, key=lambda match: match.start("version"))
+    )
+    return list(dict.fromkeys(named))
+
+
 def place_of_bug(texts: Sequence[str]) -> Where:
     """The environment of the bug, from the report's first sentence about a failure that names one."""
     for text in texts:

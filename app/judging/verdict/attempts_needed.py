@@ -53,6 +53,11 @@ MIXED_COLD = 10
 _REPEATED_WARM = frozenset({Verdict.REPRODUCED, Verdict.OBSERVED})
 
 
+def contrast_plan(plan: RepeatPlan) -> RepeatPlan:
+    """The attempts of a cell that looks for a contrast: as many as a "no" needs at least."""
+    return RepeatPlan(min(plan.at_most, LEAST_FOR_NEVER), exact=plan.exact)
+
+
 def may_vary(claim: Claim, script: Script) -> bool:
     """Whether repeats may differ by chance: no seed, the order of a set, or the report says so.
 

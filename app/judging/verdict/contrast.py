@@ -7,9 +7,10 @@ against that. Without a contrast the verdict is the same.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from app.intake.claim.claims import Claim, Role, Where
 from app.intake.reading import ScriptRole
 from app.judging.judgement import DifferentKind, JudgedCell, Verdict
 
@@ -31,10 +32,44 @@ class Contrast:
 
     kind: ContrastKind
     target: str | None = None
+    # The label of the cell that was added to look for one, and whether its attempts go on.
+    added: str | None = None
+    is_open: bool = False
 
 
-def contrast_of(cells: Sequence[JudgedCell], controls: Sequence[JudgedCell]) -> Contrast:
-    """The strongest contrast among what the run has. `cells` are evidence about the claim."""
+def claim_in_contrast(claim: Claim) -> Claim:
+    """The claim as a cell judges it that was added to look for a contrast: of its place, only the device.
+
+    Elsewhere a "no" from another version or mode than the claimed one says nothing. Here that is the
+    question.
+    """
+    checks = tuple(
+        check.model_copy(update={"where": Where(device=check.where.device, package=check.where.package)})
+        if check.role is Role.BUG
+        else check
+        for check in claim.checks
+    )
+    further = tuple(map(claim_in_contrast, claim.further))
+    return claim.model_copy(update={"checks": checks, "further": further})
+
+
+def contrast_of(
+    cells: Sequence[JudgedCell], controls: Sequence[JudgedCell], added: Sequence[JudgedCell] = ()
+) -> Contrast:
+    """The strongest contrast among what the run has. `cells` are evidence about the claim.
+
+    `added` are the cells that were added to look for one.
+    """
+    contrast = _strongest(cells, controls)
+    if contrast.kind is ContrastKind.NONE:
+        contrast = _strongest(added, ())
+    if not added:
+        return contrast
+    is_open = any(cell.verdict is None for cell in added)
+    return replace(contrast, added=added[0].target.label(), is_open=is_open)
+
+
+def _strongest(cells: Sequence[JudgedCell], controls: Sequence[JudgedCell]) -> Contrast:
     missing = [cell for cell in cells if cell.verdict is Verdict.NOT_REPRODUCED]
     free = [cell for cell in controls if _is_free(cell)]
     other = [cell for cell in cells if cell.verdict is Verdict.DIFFERENT and _shows_other_value(cell)]

@@ -74,6 +74,8 @@ def judge_run(reading: Reading, cells: Sequence[JudgedCell]) -> RunJudgement:
     if reading.ask:
         return RunJudgement(verdict=Verdict.NEEDS_INFO)
     # A control shows the expected behaviour. Its result is no verdict on the claim.
+    added = [cell for cell in cells if cell.is_contrast]
+    cells = [cell for cell in cells if not cell.is_contrast]
     judged = [cell for cell in cells if cell.verdict is not None and cell.role is not ScriptRole.CONTROL]
     done = _without_other_outputs(without_tests(judged))
     pairs = judge_pairs(reading.claim, done)
@@ -105,7 +107,7 @@ def judge_run(reading: Reading, cells: Sequence[JudgedCell]) -> RunJudgement:
         scope_named=tuple(name for name in differs if name not in unnamed),
         where=where,
         not_where=tuple(label for label in not_where if label not in where),
-        contrast=contrast_of(done, controls) if verdict is Verdict.REPRODUCED else None,
+        contrast=contrast_of(done, controls, added) if verdict is Verdict.REPRODUCED else None,
         newest=_newest(done),
         without_result=sum(cell.verdict in WITHOUT_RESULT for cell in done),
         pairs=pairs,

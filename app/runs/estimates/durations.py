@@ -8,7 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from app.runs.estimates.attempt_budget import GROWN
-from app.runs.run_object.document import Basis, CellEstimatePart, RangePart
+from app.runs.run_object.parts.estimates import Basis, CellEstimatePart, RangePart
 from app.targets.planning.plan import RepeatPlan
 from app.targets.target import Target, target_of
 from worker.contract import Device

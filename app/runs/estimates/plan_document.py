@@ -14,8 +14,9 @@ from app.runs.estimates.durations import (
     weakest,
 )
 from app.runs.run_object.assemble import assemble
-from app.runs.run_object.document import EstimatePart, LeftOutPart, RangePart, RunDocument
+from app.runs.run_object.document import RunDocument
 from app.runs.run_object.facts import JobFacts, RunFacts
+from app.runs.run_object.parts.estimates import EstimatePart, LeftOutPart, RangePart
 from app.states import JobState, RunState
 from app.targets.planning.plan import Cell, Plan
 from app.targets.target import Target
@@ -50,8 +51,13 @@ def state_of(cell: Cell) -> JobState:
     return "queued" if cell.reason is None else "judged"
 
 
-def estimated_plan(document: RunDocument, plan: Plan, durations: Durations, *, slots: int) -> RunDocument:
-    """A plan with an estimate for each cell and for the whole, on `slots` free slots."""
+def estimated_plan(
+    document: RunDocument, plan: Plan, durations: Durations, *, slots: int, contrast: str | None = None
+) -> RunDocument:
+    """A plan with an estimate for each cell and for the whole, on `slots` free slots.
+
+    `contrast` is the target of the cell that may be added later.
+    """
     seconds: dict[str, Seconds] = {
         job.id: durations.of(job.script, Target.model_validate(job.target.model_dump()))
         for job in document.jobs
@@ -75,6 +81,7 @@ def estimated_plan(document: RunDocument, plan: Plan, durations: Durations, *, s
         done_in=_over(whole, max(1, min(slots, len(seconds)))) if seconds else None,
         basis=weakest(seconds.values()),
         left_out=[LeftOutPart(exclude=text, cells=cells) for text, cells in plan.left_out],
+        contrast=contrast,
     )
     return document.model_copy(update={"jobs": jobs, "estimate": estimate})
 

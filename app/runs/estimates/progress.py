@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from app.runs.run_object.document import ProgressPart, RunDocument
+from app.runs.run_object.document import RunDocument
+from app.runs.run_object.parts.estimates import ProgressPart
 from app.settings import ServiceSettings
 from app.states import OPEN_STATES
 from app.storage.models import AttemptRow

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from app.runs.estimates.durations import Durations
 from app.runs.estimates.line import Line
-from app.runs.run_object.document import RangePart, WaitingPart
+from app.runs.run_object.parts.estimates import RangePart, WaitingPart
 from app.settings import ServiceSettings
 from app.storage.queries.queue.queue import Candidate, Hold
 from app.targets.fleet import can_serve, cards_of_kind, usable_cards

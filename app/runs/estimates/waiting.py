@@ -13,7 +13,8 @@ from app.runs.estimates.durations import Durations
 from app.runs.estimates.plan_document import estimated_plan
 from app.runs.estimates.queue_position import ATTEMPTS_AHEAD, FleetLoad, positions
 from app.runs.rows.nodes import fleet as known_fleet
-from app.runs.run_object.document import JobPart, RangePart, RunDocument, WaitingPart
+from app.runs.run_object.document import JobPart, RunDocument
+from app.runs.run_object.parts.estimates import RangePart, WaitingPart
 from app.settings import ServiceSettings
 from app.states import OPEN_STATES
 from app.storage.queries.queue import queue_position as queries
@@ -67,9 +68,18 @@ def with_waiting(
 
 
 def with_estimate(
-    session: Session, document: RunDocument, plan: Plan, fleet: Sequence[Hello], *, settings: ServiceSettings
+    session: Session,
+    document: RunDocument,
+    plan: Plan,
+    fleet: Sequence[Hello],
+    *,
+    contrast: str | None,
+    settings: ServiceSettings,
 ) -> RunDocument:
-    """A plan with estimates for each cell and for the whole, and with the queue positions of its cells."""
+    """A plan with estimates for each cell and for the whole, and with the queue positions of its cells.
+
+    `contrast` is the target of the cell that may be added later.
+    """
     runnable = [job for job in document.jobs if job.state == "queued"]
     state = queries.queue_state(session)
     durations = Durations(
@@ -78,7 +88,8 @@ def with_estimate(
         recent=state.recent,
     )
     parts = _positions(session, document, runnable, fleet, durations, state=state, settings=settings)
-    estimated = estimated_plan(document, plan, durations, slots=sum(hello.slots for hello in fleet))
+    slots = sum(hello.slots for hello in fleet)
+    estimated = estimated_plan(document, plan, durations, slots=slots, contrast=contrast)
     jobs = [job.model_copy(update={"waiting": parts.get(job.id)}) for job in estimated.jobs]
     whole = estimated.estimate
     starts = sorted(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from app.runs.run_object.document import Basis, ProgressPart, RangePart, WaitingPart
+from app.runs.run_object.parts.estimates import Basis, ProgressPart, RangePart, WaitingPart
 
 BASIS: dict[Basis, str] = {
     "measured": "The times rest on attempts of this script on these targets.",

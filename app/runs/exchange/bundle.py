@@ -19,7 +19,7 @@ from app.intake.text.corrected_environment import MOST_CORRECTIONS
 from app.judging.comparison.environments import environment_digest
 from app.runs.run_object.facts import AttemptFacts, JobFacts, RunFacts
 from app.runs.run_object.storable import json_digest, split_result, to_storable
-from app.states import ENDED_ATTEMPT_STATES, JobState, RunState
+from app.states import ENDED_ATTEMPT_STATES, OPEN_STATES, JobState, RunState
 from app.targets.target import Target
 from worker.contract import AttemptKind, Environment, Reason, Result, Start
 from worker.contract.bounds import Name, SmallCount, Stream, Text
@@ -104,6 +104,11 @@ class BundledJob(_Part):
     target: Target
     state: JobState
     reason: Reason | None = None
+    is_contrast: bool = Field(
+        default=False,
+        exclude_if=lambda is_contrast: not is_contrast,
+        description="true for a cell that was added after the verdict, to look for a contrast",
+    )
     attempts: Annotated[list[BundledAttempt], Field(max_length=10_000), FailFast()] = Field(
         default_factory=list
     )
@@ -151,6 +156,8 @@ def bundle_of(
 ) -> dict[str, Any]:
     """The bundle of a run that ended, as JSON data with its digest."""
     environments: dict[str, Environment] = {}
+    # A cell that looks for a contrast and has not ended belongs to no bundle.
+    jobs = [job for job in jobs if not (job.is_contrast and job.state in OPEN_STATES)]
     cells = [_job(job, environments) for job in jobs]
     used = {job.script for job in jobs}
     nodes = {attempt.result.node for job in jobs for attempt in job.attempts if attempt.result is not None}
@@ -190,6 +197,7 @@ def _job(job: JobFacts, environments: dict[str, Environment]) -> dict[str, Any]:
         "target": job.target.model_dump(mode="json"),
         "state": job.state,
         "reason": None if job.reason is None else job.reason.model_dump(mode="json"),
+        **({"is_contrast": True} if job.is_contrast else {}),
         "attempts": [_attempt(attempt, environments) for attempt in ended],
     }
 
@@ -206,7 +214,10 @@ def _attempt(attempt: AttemptFacts, environments: dict[str, Environment]) -> dic
 
 
 def evidence_digest(bundle: Bundle) -> str:
-    """The digest of the evidence. It does not depend on ids or on the exporting samehere."""
+    """The digest of the evidence. It does not depend on ids or on the exporting samehere.
+
+    A cell that looks for a contrast is no part of it: a bundle may have been made before it ended.
+    """
     jobs = sorted(
         json_digest(
             {
@@ -217,6 +228,7 @@ def evidence_digest(bundle: Bundle) -> str:
             }
         )
         for job in bundle.jobs
+        if not job.is_contrast
     )
     return json_digest(
         {"report": bundle.report.model_dump(mode="json", include={"form", "text", "claim"}), "jobs": jobs}

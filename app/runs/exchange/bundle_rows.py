@@ -88,6 +88,7 @@ def store_jobs(session: Session, bundle: Bundle, run: RunRow, *, moment: datetim
             script_digest=job.script,
             target=to_storable(job.target.model_dump(mode="json")),
             state=job.state,
+            is_contrast=job.is_contrast,
             reason=None if job.reason is None else to_storable(job.reason.model_dump(mode="json")),
             generation=1,
             environment_digest=_environment(job) if own else None,

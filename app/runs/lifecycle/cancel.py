@@ -6,6 +6,7 @@ from sqlalchemy.orm import Session
 
 from app.clock import now
 from app.errors import ConflictError
+from app.runs.lifecycle.extra.contrast import stop_contrast
 from app.runs.rows.by_id import get_run
 from app.runs.rows.events import emit
 from app.runs.webhooks.news import announce_end
@@ -15,7 +16,7 @@ from app.storage.queries import runs as queries
 
 
 def cancel_run(session: Session, run_id: str) -> None:
-    """Cancel a run. Cancelling twice is harmless.
+    """Cancel a run. Cancelling twice is harmless. A finished run only stops to look for a contrast.
 
     Raises NotFoundError; ConflictError if the run has finished.
     """
@@ -23,6 +24,8 @@ def cancel_run(session: Session, run_id: str) -> None:
     if run.state == "cancelled":
         return
     if run.state == "finished":
+        if stop_contrast(session, run):
+            return
         raise ConflictError("The run has finished.", code="run_finished")
     jobs = queries.jobs_of_run(session, run_id, lock=True)
     attempts = queries.attempts_of_run(session, run_id, lock=True)

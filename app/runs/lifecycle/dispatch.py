@@ -18,6 +18,7 @@ from app.judging.cause.cures import CURES
 from app.judging.verdict.passage import points_to_pass
 from app.runs.lifecycle.capacity import NodeCapacity, capacities_of, read_card_uses, use_of
 from app.runs.lifecycle.node_choice import choose, choose_previews, first_answers
+from app.runs.rows.attempts import takes_attempts
 from app.runs.rows.events import emit
 from app.runs.rows.facts import reading_of, report_of_run
 from app.runs.rows.nodes import with_hellos
@@ -109,7 +110,7 @@ def dispatch(session: Session, broker: Broker, *, settings: ServiceSettings) -> 
             continue
         run, job, attempt = locked[attempt_id]
         is_bound_elsewhere = attempt.kind is not AttemptKind.PREVIEW and job.node not in {None, node}
-        if run.state not in OPEN_STATES or job.state not in OPEN_STATES or is_bound_elsewhere:
+        if not takes_attempts(run, job) or is_bound_elsewhere:
             continue
         _lease(
             session,
@@ -177,7 +178,8 @@ def _lease(
     if attempt.kind is not AttemptKind.PREVIEW:
         job.node = hello.node
     job.state = "running"
-    run.state = "running"
+    if run.state in OPEN_STATES:
+        run.state = "running"
     target = target_of(job)
     points = _points(session, run, job, attempt)
     message = Attempt(

@@ -75,7 +75,7 @@ def reopen_doubted(
     under_way = [
         row for row in attempts if row.state in HELD_ATTEMPT_STATES and is_doubted(jobs[row.job_id], row)
     ]
-    if evidence and run.state == "finished":
+    if run.state == "finished" and any(not jobs[row.job_id].is_contrast for row in evidence):
         reopen_run(session, run)
     _requeue(session, run, under_way)
     restarted = {row.job_id for row in (*evidence, *under_way)}
@@ -87,6 +87,8 @@ def reopen_doubted(
     for job in [job for job in jobs.values() if job.id in restarted]:
         settle_job(session, run, job, settings=settings)
     store_report_verdict(session, run.report_id)
+    if run.state == "finished" and restarted:
+        emit(session, run, "contrast.changed")
     if restarted:
         log.warning("run_reopened", run_id=run_id, jobs=len(restarted))
     return bool(restarted)

@@ -21,7 +21,7 @@ from app.judging.verdict.job import judge_job
 from app.judging.verdict.passage import lost_passage
 from app.runs.lifecycle.report_verdict import rows_by_age
 from app.runs.rows.events import emit
-from app.runs.rows.facts import reading_of, repeat_plan_of, report_of_run, results_by_attempt
+from app.runs.rows.facts import claim_of_job, reading_of, repeat_plan_of, report_of_run, results_by_attempt
 from app.runs.run_object.assemble import JudgedRun
 from app.runs.run_object.removal_part import RemovalPart, removal_part
 from app.storage.models import ChangeRow, EnvironmentRow, JobRow, RunRow
@@ -160,7 +160,7 @@ class _Comparison:
         lost = [lost_passage(row.id) for row in checks if row.state == "lost"]
         run = run_queries.run_of(self.session, job.run_id)
         return judge_job(
-            self.reading.claim,
+            claim_of_job(self.reading, job),
             self.reading.script_of(job.script_digest),
             target_of(job),
             [*(results[row.id] for row in attempts), *lost],

@@ -15,10 +15,11 @@ from app.runs.lifecycle.dispatch import living
 from app.runs.lifecycle.doubt import reopen_pending
 from app.runs.lifecycle.end_lease import end_lease, lock_held_attempts, lose
 from app.runs.lifecycle.settle import restart_job
+from app.runs.rows.attempts import takes_attempts
 from app.runs.rows.nodes import with_hellos
 from app.runs.rows.quarantined_parts import current_quarantines
 from app.settings import ServiceSettings
-from app.states import HELD_ATTEMPT_STATES, OPEN_STATES
+from app.states import HELD_ATTEMPT_STATES
 from app.storage.broker import Broker
 from app.storage.models import NodeRow
 from app.storage.outbox import outbox
@@ -238,7 +239,7 @@ def _rescue(
 ) -> None:
     """Restart the jobs of nodes that are gone. Give up attempts that no node could take for a long time."""
     run = queries.lock_run(session, run_id)
-    if run is None or run.state not in OPEN_STATES:
+    if run is None:
         return
     jobs = queries.jobs_of_run(session, run_id, lock=True)
     attempts = queries.attempts_of_run(session, run_id, lock=True)
@@ -251,7 +252,7 @@ def _rescue(
         own = [attempt for attempt in attempts if attempt.job_id == job.id]
         queued = [attempt for attempt in own if attempt.state == "queued"]
         is_held = any(attempt.state in HELD_ATTEMPT_STATES for attempt in own)
-        if not queued or job.state not in OPEN_STATES:
+        if not queued or not takes_attempts(run, job):
             continue
         target = target_of(job)
         able = _able_nodes(alive, target, settings=settings)

@@ -19,10 +19,19 @@ from app.judging.versions import JUDGING_RULES
 from app.runs.estimates.attempt_budget import attempts_required
 from app.runs.estimates.automatic_traces import automatic_traces
 from app.runs.lifecycle.bisection import continue_bisection
+from app.runs.lifecycle.extra.contrast import look_for_contrast, store_contrast
 from app.runs.lifecycle.finish import end_run
-from app.runs.rows.attempts import new_attempts, remove_attempt
+from app.runs.rows.attempts import new_attempts, remove_attempt, takes_attempts
 from app.runs.rows.events import emit
-from app.runs.rows.facts import job_facts, reading_of, repeat_plan_of, report_of_run, results_by_attempt
+from app.runs.rows.facts import (
+    claim_of_job,
+    job_facts,
+    reading_of,
+    repeat_plan_of,
+    repeat_plan_of_job,
+    report_of_run,
+    results_by_attempt,
+)
 from app.runs.rows.judging_limits import judge_job_within_limits, needed_within_limits
 from app.runs.rows.presets import known_presets
 from app.settings import ServiceSettings
@@ -32,7 +41,7 @@ from app.storage.outbox import outbox
 from app.storage.queries import runs as queries
 from app.targets.planning.plan import RepeatPlan
 from app.targets.planning.presets import BISECTION
-from app.targets.target import target_of
+from app.targets.target import Target, target_of
 from worker.contract import AttemptKind, Outcome, Result, Start
 
 
@@ -83,7 +92,7 @@ def restart_job(session: Session, run: RunRow, job: JobRow, *, attempts: Sequenc
 
 def settle_job(session: Session, run: RunRow, job: JobRow, *, settings: ServiceSettings) -> None:
     """Decide and do the next step of a job. Run and job must be locked."""
-    if run.state not in OPEN_STATES or job.state not in OPEN_STATES:
+    if not takes_attempts(run, job):
         return
     session.flush()
     if run.preset == BISECTION and continue_bisection(session, run, settings=settings):
@@ -102,13 +111,12 @@ def settle_job(session: Session, run: RunRow, job: JobRow, *, settings: ServiceS
         lost_passage(row.id) for row in attempts if row.kind is AttemptKind.PASSAGE and row.state == "lost"
     ]
     reading = reading_of(session, report_of_run(session, run))
-    plan = repeat_plan_of(run)
     decision = decide(
         reading,
         job,
         attempts,
         results,
-        plan=plan,
+        plan=repeat_plan_of_job(run, job),
         leases=settings.leases,
         plain=_plain_results(session, job),
         warm=settings.warm_repeats,
@@ -169,11 +177,11 @@ def decide(
 
     Pure: changes nothing.
     """
-    script, target = reading.script_of(job.script_digest), target_of(job)
+    script, target = reading.script_of(job.script_digest), _target_to_count(job)
     repeats = [row for row in attempts if row.kind is AttemptKind.REPEAT]
     waiting = [row for row in attempts if row.state in OPEN_ATTEMPT_STATES]
     waiting_repeats = sum(row.state in OPEN_ATTEMPT_STATES for row in repeats)
-    needed = needed_within_limits(reading.claim, script, target, results, plan, plain=plain)
+    needed = needed_within_limits(claim_of_job(reading, job), script, target, results, plan, plain=plain)
     required = attempts_required(
         needed.attempts,
         plan=plan,
@@ -201,6 +209,18 @@ def decide(
     return Decision(RunMore(passage=True) if needed.passage and tried < MOST_CHECKS else Judge(), unneeded)
 
 
+def _target_to_count(job: JobRow) -> Target:
+    """The target that tells how many attempts a job needs.
+
+    Elsewhere one attempt of an uncompiled script shows how a number is computed. A contrast needs a "no".
+    """
+    target = target_of(job)
+    if not job.is_contrast:
+        return target
+    settings = {name: value for name, value in target.settings.items() if name != "compile"}
+    return target.model_copy(update={"settings": settings})
+
+
 def _judge(
     session: Session,
     run: RunRow,
@@ -214,13 +234,17 @@ def _judge(
     job.state = "judged"
     emit(session, run, "job.judged", job=job.id)
     session.flush()
+    if run.state == "finished":
+        store_contrast(session, run)
+        return
     is_over = not queries.has_open_jobs(session, run.id)
     if is_over and not _trace_numbers(session, run, reading, settings=settings):
-        end_run(session, run, moment=now())
+        document = end_run(session, run, moment=now())
+        look_for_contrast(session, run, document, settings=settings)
         return
     script, target = reading.script_of(job.script_digest), target_of(job)
     job.verdict = judge_job_within_limits(
-        reading.claim, script, target, results, plan=repeat_plan_of(run)
+        claim_of_job(reading, job), script, target, results, plan=repeat_plan_of_job(run, job)
     ).verdict
     job.rules = JUDGING_RULES
     for test in _tests_of(session, job):
@@ -265,6 +289,7 @@ def _enough_is_waiting(session: Session, run: RunRow, job: JobRow, *, settings: 
     A job may have hundreds of exact repeats. Reading all their results after each of them would take
     quadratic time.
     """
+    plan = repeat_plan_of_job(run, job)
     tallies = queries.tally_of_job(session, job.id, generation=job.generation)
     if any(tally.kind is AttemptKind.PREVIEW and tally.state == "queued" for tally in tallies):
         return False
@@ -279,8 +304,8 @@ def _enough_is_waiting(session: Session, run: RunRow, job: JobRow, *, settings: 
         tally.number for tally in repeats if tally.state == "lost" or tally.outcome is Outcome.SETUP_FAILED
     )
     required = attempts_required(
-        max(0, run.repeats_at_most - evidence),
-        plan=repeat_plan_of(run),
+        max(0, plan.at_most - evidence),
+        plan=plan,
         ended_attempts=sum(tally.number for tally in repeats) - waiting,
         useless=useless,
         leases=settings.leases,

@@ -37,7 +37,10 @@ def check_passages(session: Session, run: RunRow, *, settings: ServiceSettings) 
     jobs = [
         job
         for job in queries.jobs_of_run(session, run.id, lock=True)
-        if job.state == "judged" and job.verdict is Verdict.CANNOT_SHOW and job.reason is None
+        if job.state == "judged"
+        and job.verdict is Verdict.CANNOT_SHOW
+        and job.reason is None
+        and not job.is_contrast
     ]
     lacking = [job for job in jobs if _lacks_check(session, run, job, reading)]
     if not lacking:

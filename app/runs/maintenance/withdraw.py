@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 from app.clock import now
 from app.errors import ConflictError, NotFoundError
 from app.runs.lifecycle.cancel import cancel_run
+from app.runs.lifecycle.extra.contrast import stop_contrast
 from app.runs.lifecycle.report_verdict import store_report_verdict
 from app.runs.rows.acts import SUBMITTER, checked_reason, store_act
 from app.runs.rows.by_id import get_report
@@ -97,6 +98,7 @@ def _erase_run(session: Session, run: RunRow) -> None:
     if run.state in OPEN_STATES:
         cancel_run(session, run.id)
         session.flush()
+    stop_contrast(session, run)
     document = erased_document(document_of(session, run), moment=now())
     for attempt in withdrawals.attempts_with_results(session, run.id):
         attempt.result = _erase_result(attempt.result or {})

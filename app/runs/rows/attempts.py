@@ -6,10 +6,21 @@ from sqlalchemy.orm import Session
 
 from app.clock import now
 from app.ids import new_id
-from app.storage.models import AttemptRow, JobRow
+from app.states import HELD_ATTEMPT_STATES, OPEN_STATES, UNSTARTED_ATTEMPT_STATES
+from app.storage.models import AttemptRow, JobRow, RunRow
+from app.storage.outbox import outbox
 from app.storage.tallies import Tally
 from app.storage.tallies import count as count_up
 from worker.contract import AttemptKind, Start
+
+
+def takes_attempts(run: RunRow, job: JobRow) -> bool:
+    """Whether attempts of a job may still start and count.
+
+    A cell that looks for a contrast goes on after its run has ended.
+    """
+    is_open = run.state in OPEN_STATES or (run.state == "finished" and bool(job.is_contrast))
+    return is_open and job.state in OPEN_STATES
 
 
 def new_attempts(
@@ -60,6 +71,15 @@ def attempts_to_store(
     if rows:
         count_up(session, Tally.ENQUEUED, number=len(rows))
     return rows
+
+
+def cancel_attempt(session: Session, attempt: AttemptRow) -> None:
+    """Cancel an attempt that has not started, and set the flag that tells a node to stop it."""
+    if attempt.state in HELD_ATTEMPT_STATES and attempt.node is not None:
+        outbox(session).flag_cancelled(attempt.node, attempt.id)
+    if attempt.state in UNSTARTED_ATTEMPT_STATES:
+        attempt.state = "cancelled"
+        attempt.lease_until = None
 
 
 def remove_attempt(session: Session, attempt: AttemptRow) -> None:

@@ -38,6 +38,7 @@ EventKind = Literal[
     "run.finished",
     "run.reopened",
     "run.cancelled",
+    "contrast.changed",
 ]
 
 EVENT_KINDS: tuple[str, ...] = get_args(EventKind)
@@ -66,6 +67,7 @@ def emit(session: Session, run: RunRow, kind: EventKind, **ids: str) -> None:
         "claim.corrected",
         "run.finished",
         "run.cancelled",
+        "contrast.changed",
     }:
         return
     session.add(_next_event(session, run, kind, **ids))
@@ -89,7 +91,7 @@ def events_after(session: Session, run_id: str, last: int = 0, *, limit: int = 5
     """The events after number `last`, in order. Raises NotFoundError for an unknown run.
 
     The channel `run_channel(run_id)` of `app.storage.broker` announces new events after each commit. The last
-    event of a run is `run.finished` or `run.cancelled`.
+    event of a run is `run.finished` or `run.cancelled`. Only notes about an ended run come after it.
     """
     get_run(session, run_id)
     rows = queries.events_after(session, run_id, last, limit=limit)

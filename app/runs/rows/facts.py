@@ -9,7 +9,10 @@ import structlog
 from pydantic import ValidationError
 from sqlalchemy.orm import Session, object_session
 
+from app.intake.claim.claims import Claim
 from app.intake.reading import Reading
+from app.judging.verdict.attempts_needed import contrast_plan
+from app.judging.verdict.contrast import claim_in_contrast
 from app.judging.versions import JUDGING_RULES
 from app.runs.rows.acts import acts_on, overruling
 from app.runs.rows.by_id import get_report
@@ -72,6 +75,17 @@ def repeat_plan_of(run: RunRow) -> RepeatPlan:
     return RepeatPlan(at_most=run.repeats_at_most, exact=run.repeats_exact)
 
 
+def repeat_plan_of_job(run: RunRow, job: JobRow) -> RepeatPlan:
+    """The repeat plan of a job: that of its run, or less to look for a contrast."""
+    plan = repeat_plan_of(run)
+    return contrast_plan(plan) if job.is_contrast else plan
+
+
+def claim_of_job(reading: Reading, job: JobRow) -> Claim:
+    """The claim by which a job is judged."""
+    return claim_in_contrast(reading.claim) if job.is_contrast else reading.claim
+
+
 def run_facts(run: RunRow, report: ReportRow) -> RunFacts:
     """The facts of a run, without its jobs."""
     return RunFacts(
@@ -130,6 +144,7 @@ def job_facts(
             target=target_of(job),
             state=job.state,
             reason=None if job.reason is None else read_stored(Reason, job.reason),
+            is_contrast=bool(job.is_contrast),
             attempts=tuple(by_job.get(job.id, ())),
         )
         for job in jobs

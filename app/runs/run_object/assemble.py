@@ -12,7 +12,7 @@ from app.judging.comparison.exactness import exact_value_text
 from app.judging.comparison.values import value_text
 from app.judging.judgement import DEVIATIONS, Finding, JobJudgement, JudgedCell, Verdict
 from app.judging.needs.status import NeedOutcome, outcomes_of_needs
-from app.judging.verdict.contrast import Contrast
+from app.judging.verdict.contrast import Contrast, claim_in_contrast
 from app.judging.verdict.job import judge_job
 from app.judging.verdict.passage import lost_passage
 from app.judging.verdict.run import RunJudgement, judge_run
@@ -92,7 +92,7 @@ def _document(
 ) -> RunDocument:
     finished = run.state == "finished"
     judgement = judge_run(reading, cells)
-    decided = [cell for cell in cells if cell.judgement is not None]
+    decided = [cell for cell in cells if cell.judgement is not None and not cell.is_contrast]
     return RunDocument(
         id=run.id,
         state=run.state,
@@ -154,7 +154,11 @@ def _needs(reading: Reading, jobs: Sequence[JobFacts]) -> list[NeedOutcome]:
 
 
 def _contrast(contrast: Contrast | None) -> ContrastPart | None:
-    return None if contrast is None else ContrastPart(kind=contrast.kind, target=contrast.target)
+    if contrast is None:
+        return None
+    return ContrastPart(
+        kind=contrast.kind, target=contrast.target, added=contrast.added, is_open=contrast.is_open
+    )
 
 
 def _summary(run: RunFacts, reading: Reading, judgement: RunJudgement, decided: Sequence[JudgedCell]) -> str:
@@ -222,6 +226,7 @@ def judge_cell(reading: Reading, job: JobFacts, *, plan: RepeatPlan | None, fini
     A job that was cancelled in a finished run is judged as one without a result.
     """
     script = reading.script_of(job.script)
+    claim = claim_in_contrast(reading.claim) if job.is_contrast else reading.claim
     results = tuple(
         attempt.result.model_copy(
             update={"attempt_id": attempt.id, "kind": attempt.kind, "start": attempt.start}
@@ -234,9 +239,9 @@ def judge_cell(reading: Reading, job: JobFacts, *, plan: RepeatPlan | None, fini
     if job.reason is not None:
         judgement = JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=job.reason)
     elif job.state == "judged":
-        judgement = judge_job(reading.claim, script, job.target, (*results, *passages), plan=plan)
+        judgement = judge_job(claim, script, job.target, (*results, *passages), plan=plan)
     elif results:
-        interim = judge_job(reading.claim, script, job.target, results)
+        interim = judge_job(claim, script, job.target, results)
         # "Not reproduced" needs all attempts.
         judgement = interim if interim.verdict in DEVIATIONS else None
     if judgement is None and job.state == "cancelled" and finished:
@@ -248,6 +253,7 @@ def judge_cell(reading: Reading, job: JobFacts, *, plan: RepeatPlan | None, fini
         judgement=judgement,
         results=results,
         role=script.role,
+        is_contrast=job.is_contrast,
     )
 
 
@@ -270,6 +276,7 @@ def _job(reading: Reading, job: JobFacts, cell: JudgedCell) -> JobPart:
         script=job.script,
         target=target_part(target),
         state=job.state,
+        is_contrast=job.is_contrast,
         verdict=judgement.verdict if job.state == "judged" else None,
         reason=judgement.reason if cell.judgement is not None else None,
         matched=judgement.matched,

@@ -72,10 +72,18 @@ class PlanRecord(BaseModel):
         exclude_if=lambda rule: rule is None,
         description="when a job has enough attempts; not in records of before 30 November 2026",
     )
+    contrast: bool = Field(
+        default=False,
+        exclude_if=lambda contrast: not contrast,
+        description="True: after a `reproduced` without a contrast, one cell more may be added to look for"
+        " one. Left out where it is false",
+    )
 
 
-def plan_record(reading: Reading, targets: Sequence[Target], repeats: RepeatPlan) -> PlanRecord:
-    """The record of a run that is about to start."""
+def plan_record(
+    reading: Reading, targets: Sequence[Target], repeats: RepeatPlan, *, contrast: bool = False
+) -> PlanRecord:
+    """The record of a run that is about to start. `contrast`: one cell more may look for a contrast."""
     fields: dict[str, Any] = {
         "claim": claim_digest(reading.claim),
         "scripts": [script.digest for script in reading.scripts],
@@ -84,6 +92,7 @@ def plan_record(reading: Reading, targets: Sequence[Target], repeats: RepeatPlan
         "repeats_exact": repeats.exact,
         "rules": JUDGING_RULES,
         "stopping": RULE.model_dump(mode="json"),
+        **({"contrast": True} if contrast else {}),
     }
     return PlanRecord(digest=_digest(fields), **fields)
 

@@ -17,6 +17,7 @@ from app.runs.run_object.answer.part import AnswerPart
 from app.runs.run_object.claim_part import ClaimPart, ExhibitPart
 from app.runs.run_object.digests import PlanRecord
 from app.runs.run_object.maintainer_acts import Act, Overruling
+from app.runs.run_object.parts.estimates import CellEstimatePart, EstimatePart, ProgressPart, WaitingPart
 from app.runs.run_object.removal_part import RemovalPart
 from app.states import AttemptState, JobState, RunState
 from app.targets.target import label_of
@@ -98,78 +99,6 @@ class TargetPart(Part):
         return label_of(self)
 
 
-class RangePart(Part):
-    """An estimated range. `at_most` is null if it has no upper bound."""
-
-    at_least: float
-    about: float
-    at_most: float | None
-
-
-Basis = Literal["measured", "script", "recent", "guess"]
-
-
-class CellEstimatePart(Part):
-    """The estimate of one cell: the number of attempts, and the seconds of one.
-
-    `basis` names what the seconds rest on: attempts of this script on this target (`measured`) or on another
-    one (`script`), recent attempts of other scripts (`recent`), or nothing (`guess`).
-    """
-
-    attempts_at_least: int
-    attempts_at_most: int
-    seconds: RangePart
-    basis: Basis
-
-
-class LeftOutPart(Part):
-    """The number of cells that an exclude left out."""
-
-    exclude: str
-    cells: int
-
-
-class EstimatePart(Part):
-    """The estimate of a run. `machine_seconds` are those of all attempts together.
-
-    `starts_in` and `done_in` include the work that is already queued or running.
-    """
-
-    cells: int
-    not_served: int
-    attempts_at_least: int
-    attempts_at_most: int
-    machine_seconds: RangePart
-    starts_in: RangePart | None = None
-    done_in: RangePart | None = None
-    basis: Basis = "guess"
-    left_out: list[LeftOutPart] = Field(default_factory=list)
-
-
-class WaitingPart(Part):
-    """The queue position of a waiting cell among the cells for the same machines.
-
-    `starts_in` is the seconds until it would start, and null while no connected node can serve it. With
-    `of_at_least` the queue is longer than `of`.
-    """
-
-    position: int
-    of: int
-    of_at_least: bool = False
-    starts_in: RangePart | None = None
-    # Why it waits longer than `starts_in`: its nodes are paused, or wait for another node of their machine.
-    reason: str | None = None
-
-
-class ProgressPart(Part):
-    """The stage of an open cell. `waits_for_place`: a node has it, and no place of the node is free."""
-
-    stage: Literal["queued", "waits_for_place", "running"]
-    node: str | None = None
-    since: datetime
-    stopped_at: datetime | None = None
-
-
 class FindingPart(Part):
     text: str
     result: CheckResult
@@ -239,6 +168,8 @@ class JobPart(Part):
     script: str
     target: TargetPart
     state: JobState
+    # True for a cell that was added after the run has ended, to look for a contrast. It decides nothing else.
+    is_contrast: bool = False
     verdict: Verdict | None = None
     reason: Reason | None = None
     matched: int = 0
@@ -334,6 +265,9 @@ class ContrastPart(Part):
 
     kind: ContrastKind
     target: str | None = None
+    # The target of the cell that was added to look for one, and whether its attempts go on.
+    added: str | None = None
+    is_open: bool = False
 
 
 class FixedPart(PlanRecord):

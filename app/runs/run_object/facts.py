@@ -27,13 +27,17 @@ class AttemptFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFacts:
-    """One cell with its attempts. `script` is a digest. `reason` is set if no node can serve the target."""
+    """One cell with its attempts. `script` is a digest. `reason` is set if no node can serve the target.
+
+    `is_contrast` says that it was added after the run has ended, to look for a contrast.
+    """
 
     id: str
     script: str
     target: Target
     state: JobState
     reason: Reason | None = None
+    is_contrast: bool = False
     attempts: tuple[AttemptFacts, ...] = ()
 
 

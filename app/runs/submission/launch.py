@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -22,7 +23,7 @@ from app.runs.rows.facts import job_facts, run_facts
 from app.runs.run_object.assemble import judge
 from app.runs.run_object.digests import plan_record
 from app.runs.run_object.document import RunDocument
-from app.runs.submission.plan_run import plan_run
+from app.runs.submission.plan_run import looks_for_contrast, plan_run
 from app.settings import ServiceSettings
 from app.states import Trigger
 from app.storage.models import AttemptRow, JobRow, ReportRow, RunRow
@@ -93,7 +94,9 @@ def launch_plan(
         preset=None if plan is None else plan.preset,
         repeats_at_most=repeats.at_most,
         repeats_exact=repeats.exact,
-        plan_record=plan_record(reading, [cell.target for cell in cells], repeats).model_dump(mode="json"),
+        plan_record=_record_of(
+            reading, cells, repeats, contrast=trigger == "submitted" and looks_for_contrast(plan, settings)
+        ),
         last_event=0,
         summary="",
         created_at=now(),
@@ -125,6 +128,13 @@ def launch_plan(
     new.write(session, attaches=not attempts)
     judged = judge(run_facts(run, report), reading, job_facts(jobs, attempts, {}))
     return judged.document if attempts else store_end(session, run, judged)
+
+
+def _record_of(
+    reading: Reading, cells: Sequence[Cell], repeats: RepeatPlan, *, contrast: bool
+) -> dict[str, Any]:
+    targets = [cell.target for cell in cells]
+    return plan_record(reading, targets, repeats, contrast=contrast).model_dump(mode="json")
 
 
 def first_attempts(

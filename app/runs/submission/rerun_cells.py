@@ -17,10 +17,11 @@ from app.ids import is_id, new_id
 from app.judging.verdict.attempts_needed import next_attempts
 from app.judging.verdict.rerunnable import Which, is_rerunnable
 from app.runs.lifecycle.cancel import cancel_run
+from app.runs.lifecycle.extra.contrast import stop_contrast
 from app.runs.lifecycle.finish import reopen_job, reopen_run
 from app.runs.lifecycle.report_verdict import store_report_verdict
 from app.runs.lifecycle.settle import finish_if_done
-from app.runs.rows.attempts import new_attempts
+from app.runs.rows.attempts import cancel_attempt, new_attempts
 from app.runs.rows.by_id import get_run, get_runnable_report, withdrawn_error
 from app.runs.rows.events import emit
 from app.runs.rows.facts import document_of, reading_of, repeat_plan_of, report_of_run
@@ -31,7 +32,7 @@ from app.runs.submission.idempotency import earlier_answer
 from app.runs.submission.launch import first_attempts, job_row, launch_plan
 from app.runs.submission.plan_run import plan_run, plan_same_cells
 from app.settings import ServiceSettings
-from app.states import HELD_ATTEMPT_STATES, OPEN_STATES, UNSTARTED_ATTEMPT_STATES
+from app.states import OPEN_STATES
 from app.storage.models import AttemptRow, JobRow, RunRow
 from app.storage.new_rows import NewRows
 from app.storage.outbox import outbox
@@ -79,7 +80,8 @@ def rerun(
     jobs_to_rerun = [
         job
         for job in jobs
-        if is_rerunnable(which, state=job.state, verdict=job.verdict, reason=parts[job.id].reason)
+        if not job.is_contrast
+        and is_rerunnable(which, state=job.state, verdict=job.verdict, reason=parts[job.id].reason)
     ]
     if not jobs_to_rerun:
         raise ConflictError(NOTHING_TO_RERUN[which], code="nothing_to_run_again")
@@ -129,7 +131,7 @@ def add_cells(
     fleet = known_fleet(session, settings=settings)
     request = RunRequest(targets=tuple(targets))
     plan = plan_run(session, reading, request, fleet=fleet, settings=settings)
-    present = {(job.script_digest, target_of(job).label()) for job in jobs}
+    present = {(job.script_digest, target_of(job).label()) for job in jobs if not job.is_contrast}
     cells = [cell for cell in plan.cells if (cell.script, cell.target.label()) not in present]
     if not cells:
         raise ConflictError(
@@ -142,6 +144,7 @@ def add_cells(
     repeats = repeat_plan_of(run)
     start = max((job.position for job in jobs), default=-1) + 1
     new = NewRows()
+    cells = _without_promoted(session, run, cells, jobs)
     for position, cell in enumerate(cells, start):
         job = job_row(run, cell, position=position)
         attempts = first_attempts(
@@ -155,6 +158,23 @@ def add_cells(
     finish_if_done(session, run)
     session.flush()
     return document_of(session, run)
+
+
+def _without_promoted(
+    session: Session, run: RunRow, cells: Sequence[Cell], jobs: Sequence[JobRow]
+) -> list[Cell]:
+    """The cells to add. One that looks for a contrast on the same target becomes an ordinary cell instead."""
+    extra = {(job.script_digest, target_of(job).label()): job for job in jobs if job.is_contrast}
+    others = []
+    for cell in cells:
+        job = extra.get((cell.script, cell.target.label()))
+        if job is None or cell.reason is not None:
+            others.append(cell)
+            continue
+        job.is_contrast = False
+        changes.delete_of_jobs(session, {job.id})
+        _restart(session, run, job, cell, attempts=queries.attempts_of_job(session, job.id))
+    return others
 
 
 def cancel_whole_run(
@@ -208,9 +228,11 @@ def cancel_cell(
         raise NotFoundError("This run has no cell with this id.")
     if job.state == "judged":
         raise ConflictError("This cell is judged already.", code="cell_judged")
-    if job.state in OPEN_STATES:
+    if job.is_contrast and run.state == "finished":
+        stop_contrast(session, run)
+    elif job.state in OPEN_STATES:
         for attempt in queries.attempts_of_job(session, job.id):
-            _cancel_attempt(session, attempt)
+            cancel_attempt(session, attempt)
             if attempt.state == "cancelled":
                 emit(session, run, "attempt.cancelled", job=job.id, attempt=attempt.id)
         job.state = "cancelled"
@@ -221,15 +243,6 @@ def cancel_cell(
         outbox(session).wake_dispatcher()
     session.flush()
     return document_of(session, run)
-
-
-def _cancel_attempt(session: Session, attempt: AttemptRow) -> None:
-    """Cancel an attempt that has not started, and set the flag that tells a node to stop it."""
-    if attempt.state in HELD_ATTEMPT_STATES and attempt.node is not None:
-        outbox(session).flag_cancelled(attempt.node, attempt.id)
-    if attempt.state in UNSTARTED_ATTEMPT_STATES:
-        attempt.state = "cancelled"
-        attempt.lease_until = None
 
 
 def _end_if_all_cancelled(session: Session, run: RunRow) -> None:
@@ -290,7 +303,7 @@ def _restart(
 ) -> None:
     """Start a new generation of a job. The earlier attempts are kept, but they no longer count."""
     for attempt in attempts:
-        _cancel_attempt(session, attempt)
+        cancel_attempt(session, attempt)
         if attempt.state == "running":
             attempt.state, attempt.lease_until = "cancelled", None
         attempt.counted = False
@@ -328,7 +341,11 @@ def _as_new_run(
         return earlier_run
     report = report_of_run(session, run)
     reading = reading_of(session, report)
-    cells = [(job.script_digest, target_of(job)) for job in queries.jobs_of_run(session, run_id)]
+    cells = [
+        (job.script_digest, target_of(job))
+        for job in queries.jobs_of_run(session, run_id)
+        if not job.is_contrast
+    ]
     if not cells:
         raise ConflictError("This run has no cells to rerun.", code="nothing_to_run_again")
     get_runnable_report(session, report.id)

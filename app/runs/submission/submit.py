@@ -21,7 +21,7 @@ from app.runs.run_object.document import RunDocument
 from app.runs.run_object.storable import json_digest
 from app.runs.submission.idempotency import EarlierRequest, earlier_request, new_salt, secret_of_key
 from app.runs.submission.launch import launch_plan
-from app.runs.submission.plan_run import plan_run
+from app.runs.submission.plan_run import plan_run, possible_contrast
 from app.runs.submission.report_intake import add_report, check_report
 from app.settings import ServiceSettings
 from app.storage.models.report import Form
@@ -306,4 +306,9 @@ def planned_run(
     document = plan_document(
         reading, plan, title=submission.title, source_url=submission.source_url or reading.source_url
     )
-    return document if plan is None else with_estimate(session, document, plan, nodes, settings=settings)
+    if plan is None:
+        return document
+    contrast = None
+    if submission.awaited:
+        contrast = possible_contrast(reading, plan, submission.text, fleet=nodes, settings=settings)
+    return with_estimate(session, document, plan, nodes, contrast=contrast, settings=settings)

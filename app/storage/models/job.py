@@ -28,6 +28,8 @@ class JobRow(Base):
     script_digest: Mapped[str] = mapped_column(ForeignKey("script.digest"))
     target: Mapped[dict[str, Any]]
     state: Mapped[JobState] = mapped_column(choice("state", JobState))
+    # Added after the run has ended, to look for a contrast. It decides nothing about the run.
+    is_contrast: Mapped[bool] = mapped_column(default=False, server_default=text("false"))
     # Set if no node could serve the target when the run was planned.
     reason: Mapped[dict[str, Any] | None]
     # All counted attempts are of this generation: one node, one environment. A restart raises it.

@@ -153,13 +153,9 @@ def tally_of_job(session: Session, job_id: str, *, generation: int) -> list[Tall
 
 
 def has_open_jobs(session: Session, run_id: str) -> bool:
-    """Whether the run has a job that has not ended."""
-    return (
-        session.scalar(
-            select(JobRow.id).where(JobRow.run_id == run_id, JobRow.state.in_(OPEN_STATES)).limit(1)
-        )
-        is not None
-    )
+    """Whether the run has a job that has not ended. No run waits for one that looks for a contrast."""
+    is_open = (JobRow.state.in_(OPEN_STATES), JobRow.is_contrast.is_(False))
+    return session.scalar(select(JobRow.id).where(JobRow.run_id == run_id, *is_open).limit(1)) is not None
 
 
 def environments(session: Session, digests: Iterable[str]) -> dict[str, EnvironmentRow]:

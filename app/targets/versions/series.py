@@ -114,7 +114,7 @@ def has_versions(axes: Iterable[str], fleet: Sequence[Hello]) -> bool:
     """Whether a fleet has two versions or more of one of these packages, or of Python."""
     toolchains = [facts for facts in usable_toolchains(fleet).values() if not facts.base]
     return any(
-        len({_release_of(canonicalize_name(axis))(facts) for facts in toolchains} - {None}) > 1
+        len({release_by(canonicalize_name(axis))(facts) for facts in toolchains} - {None}) > 1
         for axis in axes
     )
 
@@ -225,7 +225,7 @@ def _points_of_versions(
     chosen = [
         facts for name, facts in known.items() if (name in toolchains if toolchains else not facts.base)
     ]
-    release = _release_of(axis)
+    release = release_by(axis)
     lowest, highest = _bound(begin, "from"), _bound(end, "to")
     if lowest is not None and highest is not None and lowest > highest:
         raise _wrong_order(str(lowest), str(highest))
@@ -255,7 +255,9 @@ def _points_of_versions(
     )
 
 
-def _release_of(axis: str) -> Callable[[ToolchainFacts], Version | None]:
+def release_by(axis: str) -> Callable[[ToolchainFacts], Version | None]:
+    """Gives the version of the axis that a toolchain has, without its build; None without one."""
+
     def release(facts: ToolchainFacts) -> Version | None:
         text = (
             python_of(facts)
@@ -305,7 +307,7 @@ def _most_alike(steps: Sequence[Sequence[ToolchainFacts]], axis: str) -> list[st
         costs = [
             min(
                 (
-                    (cost + _other_differences(one, facts, axis), [*names, facts.name])
+                    (cost + other_differences(one, facts, axis), [*names, facts.name])
                     for one, (cost, names) in zip(before, costs, strict=True)
                 ),
                 key=lambda pair: pair[0],
@@ -315,7 +317,7 @@ def _most_alike(steps: Sequence[Sequence[ToolchainFacts]], axis: str) -> list[st
     return min(costs, key=lambda pair: pair[0])[1]
 
 
-def _other_differences(one: ToolchainFacts, other: ToolchainFacts, axis: str) -> int:
+def other_differences(one: ToolchainFacts, other: ToolchainFacts, axis: str) -> int:
     """The count of other differences between two toolchains: packages, Python and the CUDA build."""
     differing = {
         name

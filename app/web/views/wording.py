@@ -19,12 +19,22 @@ CONTRASTS = {
     ContrastKind.NONE: "Contrast: none. Nothing in this run is free of it, so it may have another cause.",
 }
 
+# With the target of the cell that was added to look for one.
+STILL_LOOKING = "Contrast: none yet. One target more is being tried, to find one that is free of it:"
+LOOKED = (
+    "Contrast: none. Nothing in this run is free of it, so it may have another cause. One target more was"
+    " tried to find one:"
+)
+
 
 def contrast_words(run: RunDocument) -> tuple[str, str]:
     """The sentence about the contrast of a `reproduced`, and the label of its target; empty without them."""
-    if run.contrast is None or run.verdict is not Verdict.REPRODUCED:
+    contrast = run.contrast
+    if contrast is None or run.verdict is not Verdict.REPRODUCED:
         return "", ""
-    return CONTRASTS[run.contrast.kind], run.contrast.target or ""
+    if contrast.kind is ContrastKind.NONE and contrast.added is not None:
+        return (STILL_LOOKING if contrast.is_open else LOOKED), contrast.added
+    return CONTRASTS[contrast.kind], contrast.target or ""
 
 
 def what_is_missing(run: RunDocument) -> str:

@@ -73,6 +73,7 @@ _NOTHING_VARIES = (
 )
 _OUTPUT_ALONE = "The output is as reported; that does not say that it is a bug."
 _NO_CONTRAST = "No target of this run lacks it, so it may have another cause than the report's."
+_CONTRAST_IS_OPEN = "One target more is being tried, to find one that lacks it."
 _CAVEATS: Mapping[Verdict, str] = {
     Verdict.NEEDS_INFO: "Nothing was run. This is no `not_reproduced`.",
     Verdict.REPRODUCED: "It happens; that does not say that it is a bug.",
@@ -152,7 +153,9 @@ def _caveat(run: RunDocument, verdict: Verdict) -> str:
     is_without_contrast = run.contrast is not None and run.contrast.kind == "none"
     undecided = _OUTPUT_ALONE if varies_elsewhere(run) else _CAVEATS[verdict]
     words = {Defect.YES: "", Defect.NO: "It happens, and it is no defect."}.get(run.defect, undecided)
-    return " ".join(filter(None, (words, _NO_CONTRAST if is_without_contrast else "")))
+    is_open = run.contrast is not None and run.contrast.is_open
+    contrast = _CONTRAST_IS_OPEN if is_open else _NO_CONTRAST if is_without_contrast else ""
+    return " ".join(filter(None, (words, contrast)))
 
 
 def _next_step(run: RunDocument, verdict: Verdict | None) -> tuple[Step, str]:

@@ -57,7 +57,7 @@ class Candidate:
     target: dict[str, Any]
     queued_at: datetime
     kind: AttemptKind = AttemptKind.REPEAT
-    # A background run comes after all submitted runs.
+    # A background run comes after all submitted runs, and so does a cell that looks for a contrast.
     background: bool = False
     # A canary comes before all other runs.
     is_canary: bool = False
@@ -123,7 +123,7 @@ def candidates(
 def _candidates(*, limits_runs: bool, excludes_scripts: bool) -> Select[Any]:
     """The statement of `candidates`. It is built once: that takes longer than its execution."""
     waiting = _waiting_attempts(bindparam("of_a_job", type_=Integer))
-    background = RunRow.trigger.not_in(FOREGROUND).label("background")
+    background = or_(RunRow.trigger.not_in(FOREGROUND), JobRow.is_contrast).label("background")
     is_canary = (RunRow.trigger == "canary").label("is_canary")
     turn = _begun_attempts() + waiting.c.place
     late_settings = bindparam("late_settings", type_=ARRAY(Text))

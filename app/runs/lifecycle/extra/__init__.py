@@ -1,0 +1,1 @@
+"""Cells that the service adds to a run by itself."""
