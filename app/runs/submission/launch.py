@@ -94,9 +94,7 @@ def launch_plan(
         preset=None if plan is None else plan.preset,
         repeats_at_most=repeats.at_most,
         repeats_exact=repeats.exact,
-        plan_record=_record_of(
-            reading, cells, repeats, contrast=trigger == "submitted" and looks_for_contrast(plan, settings)
-        ),
+        plan_record=_record_of(reading, plan, repeats, trigger=trigger, settings=settings),
         last_event=0,
         summary="",
         created_at=now(),
@@ -131,9 +129,10 @@ def launch_plan(
 
 
 def _record_of(
-    reading: Reading, cells: Sequence[Cell], repeats: RepeatPlan, *, contrast: bool
+    reading: Reading, plan: Plan | None, repeats: RepeatPlan, *, trigger: Trigger, settings: ServiceSettings
 ) -> dict[str, Any]:
-    targets = [cell.target for cell in cells]
+    targets = [] if plan is None else [cell.target for cell in plan.cells]
+    contrast = trigger == "submitted" and looks_for_contrast(plan, settings)
     return plan_record(reading, targets, repeats, contrast=contrast).model_dump(mode="json")
 
 
