@@ -90,7 +90,7 @@ def read_thread(thread: Thread, *, claim: str | None, title: str) -> Reading:
     """
     submitted = thread = _without_follow_ups(thread)
     thread, probe = _take_probe(thread)
-    body = _read_post(Post(thread.body, by_reporter=True))
+    body = _read_post(Post(thread.body, by_reporter=True), about=title or thread.title)
     title = title or thread.title or title_of(body.blocks)
     body = body if body.codes else _read_post(Post(thread.body, by_reporter=True), title)
     environment = {**_environment(thread), **({} if probe is None else probe.environment)}
@@ -169,8 +169,9 @@ def _or_probe_claim(claim: Claim, probe: ReportersProbe | None) -> Claim:
     return claim.model_copy(update={"checks": (*checks, *claim.checks)}) if checks else claim
 
 
-def _read_post(post: Post, title: str = "") -> _PostReading:
-    files, blocks = take_files(arranged_blocks(blocks_of(as_markdown(post.body))))
+def _read_post(post: Post, title: str = "", about: str = "") -> _PostReading:
+    """The post, taken apart. `title`: calls are also looked for in its prose. `about`: the report's title."""
+    files, blocks = take_files(arranged_blocks(blocks_of(as_markdown(post.body)), about))
     parts = with_statements_of_prose(arrange(parts_of(blocks)), title) if title else arrange(parts_of(blocks))
     codes = codes_of(parts)
     return _PostReading(post, blocks, parts, files, codes, roles_of(codes), shown_outputs(parts[:MOST_PARTS]))

@@ -52,6 +52,8 @@ class Trait(StrEnum):
     SUMS_TO_ONE = "sums_to_one"
     REAL = "real"  # without imaginary parts
     NOT_EMPTY = "not_empty"
+    NOT_ZEROS = "not_zeros"  # not all of them
+    NOT_NAN = "not_nan"  # not all of them
     AGREE = "agree"  # two printed values
     DISTINCT = "distinct"  # all printed values from each other
 

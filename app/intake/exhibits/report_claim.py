@@ -92,7 +92,7 @@ from app.intake.sessions.shell_sessions import REPEATED
 from app.intake.sessions.timings import LABEL
 from app.intake.snippets.parts import Part, PartKind
 from app.intake.snippets.roles import says_it_works
-from app.intake.wishes.complaints import lacks_trait
+from app.intake.wishes.complaints import as_whole, lacks_trait
 from app.intake.wishes.facts import facts_in
 from app.intake.wishes.traits import is_refused, right_traits
 from app.intake.wishes.twins import lacks_agreement, lacks_change, wants_agreement
@@ -159,7 +159,7 @@ def claim_of(
     readings: list[Claim] = []
     contradicted = values_right_elsewhere([part.text for part in prose], titled, main)
     for checks in _readings(parts, outputs, main, titled, should):
-        limited = [_limit_to_cuda(check, main) for check in checks]
+        limited = [as_whole(_limit_to_cuda(check, main), main) for check in checks]
         right = right_values(limited, [*should, *texts], main)
         expected_texts = [part.text for part in outputs if part.expected]
         with_expected = [*limited, *(right or right_of_output(limited, expected_texts))]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from app.intake.layout.cells.changed_code import with_changed_code
+from app.intake.layout.cells.errors_in_passing import without_errors_in_passing
+from app.intake.layout.cells.tables_of_calls import with_tables_of_calls
 from app.intake.layout.commented_blocks import with_captioned_sections, with_commented_outputs
 from app.intake.layout.diff_blocks import with_sides_of_diffs
 from app.intake.layout.displayed_objects import with_displayed_objects
@@ -36,6 +39,7 @@ _PASSES: tuple[Callable[[Sequence[Part]], list[Part]], ...] = (
     with_values_of_controls,
     with_bare_outputs,
     with_results_of_versions,
+    with_tables_of_calls,
     with_tables_of_sides,
     with_expected_code,
     with_commented_outputs,
@@ -50,9 +54,10 @@ _PASSES: tuple[Callable[[Sequence[Part]], list[Part]], ...] = (
 )
 
 
-def arranged_blocks(blocks: Sequence[Block]) -> list[Block]:
+def arranged_blocks(blocks: Sequence[Block], title: str = "") -> list[Block]:
     """The blocks of a report, without quoted replies, and with a block for each side of a diff."""
-    return with_indented_outputs(with_data_as_output(with_sides_of_diffs(without_quoted_replies(blocks))))
+    own = without_errors_in_passing(without_quoted_replies(blocks), title)
+    return with_indented_outputs(with_data_as_output(with_changed_code(with_sides_of_diffs(own))))
 
 
 def arrange(parts: Sequence[Part]) -> list[Part]:

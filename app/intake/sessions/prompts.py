@@ -22,6 +22,7 @@ _CAPTION_AT_PROMPT = re.compile(
 )
 _MOST_LITERAL = 2_000
 _LEAST_PROMPTS = 2
+_IMPORT = re.compile(r"(?:import \w|from [\w.]{1,80} import )")
 _NAMES_IN_VALUES = {
     "array",
     "Array",
@@ -68,11 +69,20 @@ def is_python_session(lines: Sequence[str]) -> bool:
 
 
 def with_whole_prompts(lines: Sequence[str]) -> list[str]:
-    """The lines, in which `>> x = 1` is `>>> x = 1`, if several are so and all of them are Python."""
-    short = [line[3:] for line in lines if line.startswith(">> ")]
-    if len(short) < _LEAST_PROMPTS or any(map(_is_first, lines)) or not parses("\n".join(short)):
-        return list(lines)
-    return [f">{line}" if line.startswith(">> ") else line for line in lines]
+    """The lines, in which `>> x = 1` is `>>> x = 1`, if several are so and all of them are Python.
+
+    So is `> x = 1`, if one of them imports something: other languages have that prompt, too.
+    """
+    for sign in (">> ", "> "):
+        short = [line.removeprefix(sign) for line in lines if line.startswith(sign)]
+        is_python = len(sign) > 2 or any(map(_IMPORT.match, short))
+        if len(short) >= _LEAST_PROMPTS and is_python and not any(map(_is_first, lines)):
+            return (
+                [f">>> {line.removeprefix(sign)}" if line.startswith(sign) else line for line in lines]
+                if (parses("\n".join(short)))
+                else list(lines)
+            )
+    return list(lines)
 
 
 def is_ipython_session(lines: Sequence[str]) -> bool:

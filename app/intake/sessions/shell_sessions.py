@@ -21,6 +21,11 @@ SHELL = re.compile(
     rf"|(?:\([\w.-]{{1,40}}\) ?)?\[?\w[\w.-]{{0,40}}@[\w.-]{{1,60}}\]?[: ][^\n]{{0,80}}?"
     rf"\]?[#%] ?(?=(?:{_COMMANDS})\b))"
 )
+# The prompt below the last output, at which nothing was typed.
+_BARE_PROMPT = re.compile(
+    r"(?:PS )?[A-Za-z]:[\\/][^\n<>|]{0,120}>[ \t]*|[\w.@:~/-]{1,80}[$#][ \t]*|[$#%>][ \t]*"
+)
+_SIGNS = ("$", "#", "%", ">")
 _SHOWS = re.compile(r"\b(?:cat|more|less|bat|type)\b[^|<>&;\n]{1,200}\.py\s*$")
 _HERE = re.compile(
     r"(?:\bcat\b[^<\n]{0,200}|\bpython[\d.]*(?: -)?"
@@ -199,7 +204,8 @@ def shell_session(lines: Sequence[str], are_commands: Sequence[bool]) -> Piece |
         line = lines[at]
         at += 1
         if not are_commands[at - 1]:
-            output += [line] if is_shown else []
+            is_bare = line.rstrip().endswith(_SIGNS) and _BARE_PROMPT.fullmatch(line) is not None
+            output += [line] if is_shown and not is_bare else []
             continue
         commands.append(line)
         is_shown = not code or _PREPARES.search(line) is None
@@ -238,6 +244,13 @@ def _further_argument(
     ):
         return [], at
     return _quoted_argument(inline["code"], inline["quote"], lines, at)
+
+
+def inline_code(command: str) -> str:
+    """The code that a command on one line gives to Python; the command if it gives none."""
+    match = _INLINE.search(command[:_MOST_COMMAND])
+    code = _quoted_argument(match["code"], match["quote"], (), 0)[0] if match else []
+    return code[0] if code else command
 
 
 def _quoted_argument(first: str, quote: str, lines: Sequence[str], at: int) -> tuple[list[str], int]:

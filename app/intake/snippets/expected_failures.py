@@ -1,6 +1,7 @@
 """Lets a script go on after a statement that fails as its comment says: `f([])  # raises, as expected`.
 
-Such a statement is there for comparison. The one that the report is about stands below it.
+Such a statement is there for comparison. The one that the report is about stands below it. A session goes on
+after any error, and so does its script where the report is not about that error.
 """
 
 from __future__ import annotations
@@ -8,7 +9,9 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
+from collections.abc import Collection
 
+from app.intake.code.syntax import tree_of
 from app.intake.reading import Repair
 
 _FAILS = r"(?:errors?(?: out)?|raises?|fails?|throws?|refuse[ds]?|rejects?|rejected|exception|\w{1,40}Error)"
@@ -47,6 +50,23 @@ def with_expected_failures(text: str, tree: ast.Module) -> tuple[str, tuple[Repa
             lines[at] = f"with {_GOES_ON}: {lines[at]}"
             detail = f"Line {statement.lineno} may fail, as its comment says: the script goes on after it."
             repairs.append(Repair(code="expected_failure", detail=detail, line=statement.lineno))
+    return "\n".join(lines), tuple(repairs)
+
+
+def with_errors_in_passing(text: str, failing: Collection[str]) -> tuple[str, tuple[Repair, ...]]:
+    """The script with these statements of a session, but for its last one, in such a `with`."""
+    tree = tree_of(text) if failing else None
+    if tree is None:
+        return text, ()
+    forms = {ast.dump(each) for statement in failing if (one := tree_of(statement)) for each in one.body}
+    lines, repairs = text.split("\n"), list[Repair]()
+    on_line = Counter(statement.lineno for statement in tree.body)
+    for statement in tree.body[:-1]:
+        number = statement.lineno
+        if ast.dump(statement) in forms and on_line[number] == 1 and len(repairs) < _MOST_LINES:
+            lines[number - 1] = f"with {_GOES_ON}: {lines[number - 1]}"
+            detail = f"Line {number} may fail, as the session shows: the script goes on after it."
+            repairs.append(Repair(code="expected_failure", detail=detail, line=number))
     return "\n".join(lines), tuple(repairs)
 
 

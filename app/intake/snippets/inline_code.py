@@ -28,8 +28,9 @@ _FAILURE = (
 _FAILS = re.compile(rf"\b{_FAILURE}", re.IGNORECASE)
 # `f(1)` returns 2, `f(1)` raises a ValueError.
 _DOES = re.compile(
-    r"[ \t]*(?:now |still |wrongly |currently |just |simply |always |which |it )?"
-    rf"(?:returns?|gives?|yields?|prints?|outputs?|evaluates? to|results? in|leads? to|は|{_FAILURE})",
+    r"[ \t]*(?:(?:→|⟶|[-=]{1,2}>)(?=[ \t`])"
+    r"|(?:now |still |wrongly |currently |just |simply |always |which |it )?"
+    rf"(?:returns?|gives?|yields?|prints?|outputs?|evaluates? to|results? in|leads? to|は|{_FAILURE}))",
     re.IGNORECASE,
 )
 # Calling `f(1)` ends in an error.
@@ -52,6 +53,10 @@ _OF_OTHER_TOOL = re.compile(
     r"\b(?:[Ii]n|[Ww]ith|[Uu]sing|[Bb]y) (?:R|MATLAB|Matlab|Octave|Julia|Mathematica|Maple|Excel"
     r"|JavaScript|Wolfram\w*|Sage)\b"
     r"[^.;\n`]{0,30}$"
+)
+# `**f(1)** gives 2`: bold type in place of backticks.
+_BOLD_CALL = re.compile(
+    r"(?<![\w*`])(?P<mark>\*\*|__)(?P<code>[^\s*_`(][^*`\n(]{0,80}\([^*`\n]{1,200}\))(?P=mark)(?![\w*])"
 )
 _MOST_STATEMENTS = 30
 _MOST_AROUND = 200
@@ -83,6 +88,7 @@ def only_statement(texts: Sequence[str], *, fails: bool) -> tuple[int, str] | No
     It computes something of values, as no mere name of a function does. `fails`: the report shows an error,
     so that a statement on a line of its own is the one that raises it.
     """
+    texts = [_BOLD_CALL.sub(r"`\g<code>`", text) if "(" in text else text for text in texts]
     if (session := statements_of_ticks(texts)) is not None:
         return session
     tries = 0

@@ -51,8 +51,8 @@ _ACTUAL = re.compile(
     re.IGNORECASE,
 )
 _QUOTED = re.compile(
-    r"\b(?:documentation|docs?\b|docstring|according to|promises|states|manual|quote\w*|source code"
-    r"|pull request"
+    r"\b(?:documentation|docs?\b|(?<!\bmy )(?<!\bour )docstring|according to|promises|states"
+    r"|manual|quote\w*|source code|pull request"
     r"|(?:it|which|that|this|page|line|example|text) (?:now |still |currently )?reads)\b",
     re.IGNORECASE,
 )
@@ -69,7 +69,6 @@ _NOT_OUTPUT = frozenset(
 _OTHER_LANGUAGES = frozenset(
     ("c", "cpp", "c++", "cuda", "cu", "rust", "rs", "go", "java", "js", "javascript", "ts", "typescript")
 ) | {"r", "julia", "matlab"}
-
 
 # `Expected behaviour`, `What should happen`. But `Expected all tensors to be on the same device` is a title.
 _EXPECTATION_HEADING = re.compile(
@@ -130,6 +129,7 @@ class Part:
     # The version that the words above it name, if other outputs name older ones.
     version: str | None = None
     own_text: str = ""  # the prose as it was written, if it is in another language
+    failing: tuple[str, ...] = ()  # the statements of a session that fail in passing
 
     @property
     def about_environment(self) -> bool:
@@ -312,7 +312,7 @@ def _parts_of_block(block: Block, heading: str, before: str) -> list[Part]:
     if is_output_alone and (not block.fenced or is_fenced_prose(block.text)):
         return [Part(PartKind.PROSE, block.text, heading, before)]
     parts = [
-        Part(kind, text, heading, before, transcript=piece.transcript, tag=block.language)
+        Part(kind, text, heading, before, piece.transcript, block.language, failing=block.failing)
         for kind, text in (
             (PartKind.CODE, piece.code),
             (PartKind.COMMANDS, piece.commands),

@@ -126,6 +126,7 @@ class Code:
     """A piece of code and the prose before it.
 
     `fails_after`: a failure is reported right below. `blocks`: the number of blocks that it was joined from.
+    `failing`: the statements that fail in passing.
     """
 
     text: str
@@ -133,6 +134,7 @@ class Code:
     transcript: bool = False
     fails_after: bool = False
     blocks: int = 1
+    failing: tuple[str, ...] = ()
 
     @property
     def source(self) -> str:
@@ -144,7 +146,8 @@ class Code:
         text = f"{self.text.rstrip()}\n\n{normalise(other.text)}"
         fails = self.fails_after or other.fails_after
         typed = self.transcript or other.transcript
-        return Code(text, self.before, typed, fails_after=fails, blocks=self.blocks + other.blocks)
+        blocks, failing = self.blocks + other.blocks, self.failing + other.failing
+        return Code(text, self.before, typed, fails_after=fails, blocks=blocks, failing=failing)
 
 
 def as_source(code: str) -> str:

@@ -23,7 +23,7 @@ from app.intake.snippets.displayed_values import (
     with_displayed_last_value,
     with_displayed_values,
 )
-from app.intake.snippets.expected_failures import with_expected_failures
+from app.intake.snippets.expected_failures import with_errors_in_passing, with_expected_failures
 from app.intake.snippets.repairs import missing_imports, with_line, with_right_imports
 from app.intake.snippets.rewrites import make_readable
 from app.intake.snippets.shown_files import line_that_writes, repairs_of, without_shown
@@ -62,6 +62,7 @@ class RepairRules:
     `packages`: those that the report is about; their public names may lack an import. `modules`: names with
     a version in the report, which may lack one, too. `submodules`: imports of modules that it names.
     `files`: those that the report shows, by their paths. `words`: the report, which may tell calls.
+    `failing`: the statements that fail in passing.
     """
 
     imports: bool = True
@@ -76,6 +77,7 @@ class RepairRules:
     submodules: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     words: str = ""
+    failing: tuple[str, ...] = ()
 
 
 ALL_REPAIRS = RepairRules()
@@ -135,6 +137,8 @@ def make_script(
     if rules.syntax:
         text, new_repairs = make_readable(text)
         repairs += new_repairs
+    text, new_repairs = with_errors_in_passing(text, rules.failing)
+    repairs += new_repairs
     text, new_repairs = _with_displayed_values(text, rules, transcript=transcript)
     repairs += new_repairs
     # If the claim is a syntax error, the script may have no tree, and its needs are unknown.

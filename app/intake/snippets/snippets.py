@@ -61,7 +61,11 @@ def codes_of(parts: Sequence[Part]) -> list[Code]:
                 (other.text for other in following if other.kind in {PartKind.OUTPUT, PartKind.PROSE}), ""
             )
             code = Code(
-                part.text, part.before, part.transcript, fails_after=_FAILURE.search(below) is not None
+                part.text,
+                part.before,
+                part.transcript,
+                fails_after=_FAILURE.search(below) is not None,
+                failing=part.failing,
             )
             words_between = at - last > 2 or any(
                 other.kind is not PartKind.PROSE for other in parts[last + 1 : at]
@@ -112,6 +116,7 @@ def scripts_of(
 
 
 def _script_of(code: Code, role: ScriptRole, rules: RepairRules) -> Script:
+    rules = replace(rules, failing=code.failing)
     script = make_script(code.text, role=role, rules=rules, transcript=code.transcript)
     if code.blocks == 1:
         return script

@@ -28,6 +28,7 @@ from app.intake.sessions.shell_sessions import (
     Piece,
     answers_of_repeated_command,
     answers_of_variants,
+    inline_code,
     shell_session,
     without_status,
 )
@@ -105,7 +106,7 @@ def _program(text: str, lines: list[str]) -> Piece | None:
 
 def _session_with_prompts(text: str, lines: list[str]) -> Piece | None:
     """A session of Python or IPython; None for anything else, as for code with prompts in a docstring."""
-    lines = with_whole_prompts(lines[:_MOST_LINES]) + lines[_MOST_LINES:] if ">> " in text else lines
+    lines = with_whole_prompts(lines[:_MOST_LINES]) + lines[_MOST_LINES:] if "> " in text else lines
     if is_python_session(lines[:_MOST_LINES]) and not does_something(text):
         return _with_prompt_as_mark(lines) or _below_head(lines, python_session)
     if is_ipython_session(lines):
@@ -335,7 +336,12 @@ def without_magics(code: str) -> tuple[str, tuple[Repair, ...]]:
     Code that can be parsed has none: there, such a line stands in a string.
     """
     code, repairs = with_timings(code)
-    lines = code.split("\n")
+    given = code.split("\n")
+    lines = [inline_code(line) if line.lstrip().startswith("!") else line for line in given]
+    if lines != given and parses("\n".join(lines)):
+        detail = "Took the code out of a line that starts Python for it."
+        return "\n".join(lines), (*repairs, Repair(code="shell_line", detail=detail))
+    lines = given
     result = [f"# {line}" if _MAGIC.match(line) else line for line in lines]
     count = sum(one != other for one, other in zip(lines, result, strict=True))
     if not count or parses(code):

@@ -1,4 +1,4 @@
-"""Puts a fence around a session of Python or IPython that was pasted without one.
+"""Puts a fence around a session of Python, IPython or a shell that was pasted without one.
 
 So are statements whose values stand below them behind a mark such as `=>`.
 """
@@ -16,6 +16,14 @@ _MARKED = re.compile(r"[ \t]*(?:[-=]{1,2}>|→|Out(?:put)?:|#=>|//)[ \t]*(?P<val
 _CALL = re.compile(r"(?:print\(|[\w.]{1,80}\(|\w{1,40} = ).{0,400}$")
 _MOST_LINES = 200
 _PROMPT = re.compile(r"(?:>>>[ \t]*\S|In ?\[[\d *]{1,6}\]:[ \t]*\S)")
+# `$ python -c "print(1)"`, and `python - <<EOF`.
+_SHELL = re.compile(
+    r"[ \t]{0,3}(?:[$%] ?(?:python|ipython)[\d.]{0,5} \S"
+    r"|(?:python|ipython)[\d.]{0,5} (?:-c ?['\"]|(?:- ?)?<<-?['\" ]{0,2}\w))"
+)
+_HERE = re.compile(r"<<-?[ \t]{0,2}['\"]?(?P<end>\w{1,20})['\"]?[ \t]*$")
+_QUOTED_PROMPT = re.compile(r"> {0,2}(?:>>> ?[^\s>]|In ?\[[\d *]{1,6}\]:[ \t]*\S)")
+_MARK = re.compile(r"> {0,2}(?!>>(?: |$))")
 _GOES_ON = re.compile(r"(?:>>>|\.\.\.|In ?\[|Out ?\[| {2,}\.{3,}:)")
 
 
@@ -30,6 +38,15 @@ def fenced_sessions(lines: Sequence[str], inside: Sequence[bool], *, fence: str)
         if not inside[at] and (marked := _end_of_marked_program(lines, inside, at)):
             result += ["", f"{fence}python", *lines[at:marked], fence, ""]
             at = marked
+            continue
+        if not inside[at] and "python" in lines[at] and _SHELL.match(lines[at]):
+            end = _end_of_shell(lines, inside, at)
+            result += ["", f"{fence}console", *lines[at:end], fence, ""]
+            at = end
+            continue
+        if not inside[at] and lines[at].startswith(">") and _QUOTED_PROMPT.match(lines[at]):
+            session, at = _quoted_session(lines, inside, at)
+            result += ["", f"{fence}pycon", *session, fence, ""]
             continue
         if inside[at] or not _PROMPT.match(lines[at]):
             result.append(lines[at])
@@ -60,6 +77,27 @@ def _end_of_marked_program(lines: Sequence[str], inside: Sequence[bool], start: 
     marks = [_MARKED.match(line) for line in lines[start:end]]
     code = "\n".join(line for line, mark in zip(lines[start:end], marks, strict=True) if not mark)
     return end if any(marks) and parses(code) else 0
+
+
+def _quoted_session(lines: Sequence[str], inside: Sequence[bool], start: int) -> tuple[list[str], int]:
+    """The session that a mail quotes, without its marks, and the line behind it."""
+    end = start
+    while end < len(lines) and not inside[end] and lines[end].startswith(">"):
+        end += 1
+    quoted = [_MARK.sub("", line, count=1) for line in lines[start:end]]
+    size = _end_of_session(quoted, [False] * len(quoted), 0)
+    return quoted[:size], start + size
+
+
+def _end_of_shell(lines: Sequence[str], inside: Sequence[bool], start: int) -> int:
+    """The line behind a command and its output, which ends at a blank line."""
+    end = start + 1
+    if mark := _HERE.search(lines[start][-200:]):
+        here = range(end, min(len(lines), start + _MOST_LINES))
+        end = next((at + 1 for at in here if lines[at].strip() == mark["end"]), end)
+    while end < len(lines) and not inside[end] and lines[end].strip():
+        end += 1
+    return end
 
 
 def _end_of_session(lines: Sequence[str], inside: Sequence[bool], start: int) -> int:

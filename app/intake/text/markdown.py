@@ -52,7 +52,7 @@ class Block:
     """A piece of a report.
 
     `kind` is `code`, `prose` or `heading`. `language` is the tag of a fence. `fenced`: the code stands in a
-    fence. `quoted`: it stands behind quote marks.
+    fence. `quoted`: it stands behind quote marks. `failing`: statements of a session that fail in passing.
     """
 
     kind: str
@@ -60,6 +60,7 @@ class Block:
     language: str = ""
     fenced: bool = False
     quoted: bool = False
+    failing: tuple[str, ...] = ()
 
     @property
     def may_be_python(self) -> bool:

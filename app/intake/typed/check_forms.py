@@ -193,10 +193,12 @@ class LacksForm(CheckForm):
     """Printed values lack a trait: two should agree, all should differ, or the last should be sorted."""
 
     kind: Literal["lacks"]
-    trait: Literal["agree", "distinct", "sorted", "real", "not_empty", "sums_to_one"] = Field(
+    trait: Literal[
+        "agree", "distinct", "sorted", "real", "not_empty", "sums_to_one", "not_zeros", "not_nan"
+    ] = Field(
         description=(
             "`agree`: they should be equal but for rounding; `distinct`: each should be another one; the"
-            " others are about the last value"
+            " others are about the last value; `not_zeros` and `not_nan`: not all of its elements"
         ),
         examples=["agree"],
     )

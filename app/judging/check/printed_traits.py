@@ -20,6 +20,7 @@ _ROUNDING: Mapping[str, float] = {"float16": 4e-3, "bfloat16": 2e-2, "half": 4e-
 _OF_FLOAT32 = 4e-6
 # A larger share is no rounding.
 _CLEAR = 10.0
+_OF_WHOLE = frozenset((Trait.NOT_ZEROS, Trait.NOT_NAN))
 
 
 def judge_printed_traits(check: Check, result: Result) -> CheckResult:
@@ -29,6 +30,9 @@ def judge_printed_traits(check: Check, result: Result) -> CheckResult:
         return CheckResult.OTHER if failed else CheckResult.UNREACHED
     judge = _JUDGES.get(check.trait) if check.trait is not None else None
     values = printed_values(result.observation.stdout, check.prints)
+    if check.trait in _OF_WHOLE and check.prints == 1:
+        # A series takes several lines, and none of them opens a bracket.
+        values = [result.observation.stdout]
     has = HAS.get(check.trait) if check.trait is not None else None
     if has is not None:
         return _judge_last(has, values)

@@ -15,6 +15,7 @@ from app.intake.claim.claims import Check, CheckKind, Role, Trait
 from app.judging.gone.changed_values import claimed_rows, pairs_of_lines
 from app.judging.output.printed_lines import Token, form_of, tokens_of
 from app.judging.output.printed_numbers import Number, matches, near, numbers_in
+from app.judging.output.whole_values import elements_of
 
 _MOST_LINES = 200
 # Other prints of one number differ by so many units of the last digit, from this number of digits on.
@@ -275,10 +276,29 @@ def _is_sum_of_one(value: str) -> bool | None:
     return _sums_to_one(numbers) if len(numbers) > 1 else None
 
 
+def _is_more_than_zeros(value: str) -> bool | None:
+    elements = elements_of(value)
+    if not elements or not all(map(math.isfinite, elements)):
+        # Nan in place of zeros is another bug.
+        return None
+    return any(elements)
+
+
+def _is_more_than_nan(value: str) -> bool | None:
+    elements = elements_of(value)
+    finite = sum(map(math.isfinite, elements))
+    if elements and not any(not math.isnan(element) for element in elements):
+        return False
+    # A few numbers among many nan may be the same bug.
+    return True if finite and 2 * finite >= len(elements) else None
+
+
 # Whether a printed value has a trait; None if it can't be told.
 HAS: Mapping[Trait, Callable[[str], bool | None]] = {
     Trait.SORTED: _is_sorted,
     Trait.REAL: _is_real,
     Trait.NOT_EMPTY: _is_not_empty,
     Trait.SUMS_TO_ONE: _is_sum_of_one,
+    Trait.NOT_ZEROS: _is_more_than_zeros,
+    Trait.NOT_NAN: _is_more_than_nan,
 }

@@ -1,0 +1,1 @@
+"""Layouts in which statements and what came of each stand in pairs."""
