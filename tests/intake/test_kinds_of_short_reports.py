@@ -256,3 +256,70 @@ def test_the_check_at_the_end_of_a_script_is_its_claim(end: str, error: str) -> 
     code = f"import numpy as np\na = np.ones(3)\nb = np.ones(3)\nprint(a)\n{end}"
     claim = read(f"# The rows are added twice\n\nThey are not.\n\n```python\n{code}\n```\n").claim
     assert [check.exception_type for check in claim.having(Role.BUG)] == [error]
+
+
+NAMELESS = "import networkx as nx\np = nx.shortest_path(nx.path_graph(2), 0, 5)"
+
+
+@pytest.mark.parametrize(
+    ("shown", "error"),
+    [
+        ("Exception: bad thing", ("Exception", "bad thing")),
+        ("NodeNotFound: Target 5 is not in G", ("NodeNotFound", "Target 5 is not in G")),
+        ("NetworkXNoPath: No path.", ("NetworkXNoPath", "No path.")),
+    ],
+)
+def test_an_error_whose_name_does_not_say_so(shown: str, error: tuple[str, str]) -> None:
+    head = 'Traceback (most recent call last):\n  File "x.py", line 2, in <module>\n'
+    claim = read(f"# It raises\n\n```python\n{NAMELESS}\n```\n\n```\n{head}{shown}\n```\n").claim
+    assert [(each.exception_type, each.message) for each in claim.having(Role.BUG)] == [error]
+
+
+def test_the_head_of_a_notebooks_traceback_ends_the_code_above_it() -> None:
+    head = f"{'-' * 75}\nNetworkXNoPath{' ' * 28}Traceback (most recent call last)"
+    reading = read(
+        f"It blows up:\n\n```\n{NAMELESS}\n{head}\nCell In[7], line 2\n\nNetworkXNoPath: No path.\n```\n"
+    )
+    assert reading.scripts[0].script.rstrip().endswith("0, 5)")
+    assert [each.exception_type for each in reading.claim.having(Role.BUG)] == ["NetworkXNoPath"]
+
+
+def test_a_label_that_a_script_prints_is_no_output_beside_a_call() -> None:
+    code = (
+        "import torch\na = torch.ones(2)\nb = a.clone()\na.add_(1)  # eager\nb.mul_(2)  # compiled\n"
+        'print("compiled", b)\nprint("eager", a)\nassert torch.equal(a, b)'
+    )
+    claim = read(f"# They differ\n\n```python\n{code}\n```\n\nThe assert fails.\n").claim
+    (bug,) = claim.having(Role.BUG)
+    assert (bug.exception_type, bug.at, bug.loose) == ("AssertionError", 8, False)
+
+
+def test_an_output_that_can_be_parsed_is_no_code() -> None:
+    code = "import numpy as np\nprint('one\\n')\nprint(np.ones(1), np.ones(1))\nprint(np.full(2, np.inf))"
+    shown = "one\n\ntensor([1.]) [1.]\ntensor([inf, inf,\n        inf])"
+    reading = read(f"# It overflows\n\n```python\n{code}\n```\n\nI see\n\n```\n{shown}\n```\n")
+    assert len(reading.scripts) == 1
+    assert reading.claim.having(Role.BUG)[0].lines[:2] == ("one", "tensor([1.]) [1.]")
+
+
+@pytest.mark.parametrize(
+    ("code", "added"),
+    [
+        ("print(datetime.date(2020, 1, 1) - datetime.timedelta(3))", "import datetime"),
+        ("print(datetime(2020, 1, 1))", "from datetime import datetime"),
+        ("print(datetime.datetime.now().year)", "import datetime"),
+        ("print(datetime.now().year)", "from datetime import datetime"),
+    ],
+)
+def test_the_module_and_the_class_of_one_name(code: str, added: str) -> None:
+    reading = read(f"# It is wrong\n\n```python\n{code}\n```\n\nIt prints 3.\n")
+    assert reading.scripts[0].script.startswith(f"{added}; print")
+
+
+def test_a_package_of_the_traceback_may_be_imported_by_its_name() -> None:
+    shown = (
+        'Traceback (most recent call last):\n  File "check.py", line 2, in <module>\n    pysbd.Segmenter()\n'
+        '  File ".../site-packages/pysbd/segmenter.py", line 87, in segment\n    pass\nValueError: bad\n'
+    )
+    text = f"# It raises\n\n```python\npysbd.Segmenter()\n```\n\n```\n{shown}```\n"
+    assert read(text).scripts[0].script.startswith("import pysbd; ")

@@ -86,3 +86,21 @@ def test_a_deep_or_a_long_text_is_no_literal() -> None:
     assert not other_structure(deep, deep.replace("ab", "cd"))
     long = repr(["word"] * 2_000)
     assert not other_structure(long, long.replace("word", "other"))
+
+
+@pytest.mark.parametrize(
+    ("claimed", "printed"),
+    [
+        ("u'Januar 2015'", "'Januar 2015'"),
+        ("[u'a', u\"b\"]", "['a', \"b\"]"),
+        ("(5L, 3L)", "(5, 3)"),
+        ("<type 'int'>", "<class 'int'>"),
+    ],
+)
+def test_what_python_2_shows_is_the_same_in_python_3(claimed: str, printed: str) -> None:
+    assert found_lines([claimed], f"{printed}\n")
+
+
+@pytest.mark.parametrize(("claimed", "printed"), [("u'a'", "'b'"), ("5L", "6"), ("<type 'int'>", "int")])
+def test_another_value_of_python_2_is_another_value(claimed: str, printed: str) -> None:
+    assert not found_lines([claimed], f"{printed}\n")

@@ -13,6 +13,7 @@ from typing import TypeGuard
 from app.intake.code.syntax import dotted_name, nodes_of, normalise, tree_of
 from app.intake.memory import remembers
 from app.intake.words.comment_forms import in_one_form, is_of_version, is_row_of_values, tells_of_before
+from app.intake.words.values_by_version import values_by_version
 from app.intake.words.vocabulary import DTYPE, INSTEAD, MODALS, SHOW, any_of, is_printed_line
 
 _CLAIM = re.compile(r"#+\s*claim\s*:\s*(.*)", re.IGNORECASE)
@@ -34,23 +35,6 @@ _JUDGED_RIGHT = re.compile(
     r"\b(?:right|correct|ok|okay|good|expected|fine|as it should)\b|[✓✔✅]",
     re.IGNORECASE,
 )
-_BY_VERSION = re.compile(
-    r"(?<![\w.])(?P<value>True|False|None|nan|inf|[-+]?\d[\d.]{0,30}(?:e[-+]?\d{1,5})?"
-    r"|(?:tensor|array)\([^()\n]{0,80}\)) "
-    r"(?:is what i get |always )?(?:(?P<since>since|from|after|as of)|with|in|on|for|under|until"
-    r"|before|up to) "
-    r"(?P<version>(?:`?\w[\w-]{1,20}`? ?)?(?:==|>=|<=|>|<|~=)? ?v?\d{1,4}\.(?:x\b|\d{1,4}(?:\.\d{1,4})?))",
-    re.IGNORECASE,
-)
-# `numpy 1.26: True, numpy 2.x: False`.
-_VERSION_FIRST = re.compile(
-    r"(?<![\w.])(?P<version>(?:(?:with|in|on|for|since|from|until|before|under) )?(?:[a-z][\w-]{1,20} )?"
-    r"(?:[<>=~]=?)? ?v?\d{1,4}\.(?:x\b|\d{1,4}(?:\.\d{1,4})?)) ?(?::|->|=>|→|gives|gave|prints|printed"
-    r"|returns|returned) ?(?P<value>True|False|None|nan|inf|[-+]?\d[\d.]{0,30}(?:e[-+]?\d{1,5})?(?![\w.])"
-    r"|(?:tensor|array)\([^()\n]{0,80}\)|\[[^\[\]\n]{0,80}\])",
-    re.IGNORECASE,
-)
-_RELEASE = re.compile(r"(?<![\w.])\d{1,4}(?:\.\d{1,4})*|(?<=v)\d{1,4}(?:\.\d{1,4})*")
 _PRINT_CALL = re.compile(r"(?:print|pprint|display) ?\(.*\)\W*$")
 # In `False, there are duplicates` and `False with numpy 1.17`, words only explain the value.
 _CONSTANT_FIRST = re.compile(
@@ -115,11 +99,7 @@ def commented_outputs(script: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if tree is None:
         return (), ()
     comments = _trailing_comments(text)
-    literals = {
-        node.value
-        for node in nodes_of(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
+    literals = _texts_in(tree)
     wrong: list[str] = []
     right: list[str] = []
     shown_right: list[str] = []
@@ -159,6 +139,25 @@ def commented_outputs(script: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     values = (*wrong, *(value for value in shown_right if value in wrong))
     is_replaced = len(right) > len(shown_right) and set(right) <= set(values)
     return values, tuple(mended if is_replaced else right)
+
+
+def _texts_in(tree: ast.Module) -> set[str]:
+    """The texts of a script but those that `print` puts before a value, as in `print("compiled", x)`."""
+    nodes = nodes_of(tree)
+    labels = {
+        argument
+        for node in nodes
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "print"
+        and len(node.args) > 1
+        for argument in node.args
+    }
+    return {
+        node.value
+        for node in nodes
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in labels
+    }
 
 
 def _values_below(text: str, tree: ast.Module) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -265,20 +264,6 @@ def _wish_below(lines: Sequence[str], statement: ast.stmt) -> str | None:
     wish = _WISH.match(below[0].strip()) if below else None
     goes_on = len(below) > 1 and below[1].strip().startswith("#")
     return wish["value"] if wish and (not goes_on or own) else None
-
-
-def values_by_version(comment: str) -> tuple[str, str] | None:
-    """(value now, value before) of `True with np==1.26, False since np>=2.0`; None for any other comment."""
-    values = {
-        _RELEASE.findall(match["version"])[0]: match["value"]
-        for match in (*_VERSION_FIRST.finditer(comment), *_BY_VERSION.finditer(comment))
-    }
-    newest = max(values, key=lambda version: tuple(map(int, version.split("."))), default="")
-    if len(values) != 2:
-        return None
-    (older,) = values.keys() - {newest}
-    now, before = values[newest], values[older]
-    return (now, before) if now != before else None
 
 
 def lines_with_values(script: str) -> set[int]:

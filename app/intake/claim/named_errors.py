@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 from app.intake.words.vocabulary import EXPECT, FLAGS, INSTEAD, MODALS, TYPE, any_of
 
-_ERROR_NAME = re.compile(rf"(?<![\w.])(?P<type>{TYPE})(?!\w)(?P<colon>:[ \t]*(?=[^\s]))?")
+_ERROR_NAME = re.compile(
+    rf"(?<![\w.])(?P<type>{TYPE}|Exception(?=:[ \t]*\S))(?!\w)(?P<colon>:[ \t]*(?=[^\s]))?"
+)
 # Words before the name, in its clause, that say the error does not occur.
 _NOT_SEEN = re.compile(
     rf"\b(?:{EXPECT}|{any_of(MODALS)} (?:have )?(?:raised?|thrown?|throw|been?|got(?:ten)?|get|given?"

@@ -221,6 +221,7 @@ class _Places:
         lines = (
             self._of_failure(check)
             or self._of_own_message(check)
+            or self._of_assertion(check)
             or self._of_comment(check)
             or self._of_mark(check)
             or self._of_print(check)
@@ -266,6 +267,13 @@ class _Places:
             if isinstance(node, ast.Assert | ast.Raise)
             and _makes(node.msg if isinstance(node, ast.Assert) else node.exc, check)
         ]
+        return lines if len(lines) == 1 else []
+
+    def _of_assertion(self, check: Check) -> list[int]:
+        """The only assertion of the script, for a report that says no more than that it fails."""
+        if check.exception_type != AssertionError.__name__ or check.message:
+            return []
+        lines = [node.lineno for node in nodes_of(self._tree) if isinstance(node, ast.Assert)]
         return lines if len(lines) == 1 else []
 
     def _of_comment(self, check: Check) -> list[int]:

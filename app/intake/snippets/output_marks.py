@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 
 _TRACEBACK = re.compile(
-    r"\s*(?:\w+(?:Error|Exception|Warning|Interrupt|Exit)\s+)?Traceback \(most recent call last\)"
+    r"\s*(?:\w*(?:Error|Exception|Warning|Interrupt|Exit)\s+|\w{1,80}+[ \t]{2,80})?"
+    r"Traceback \(most recent call last\)"
 )
 _RULER = re.compile(r"\s*-{20,}\s*$")
 # A mark that somebody wrote before a printed value. Three signs would be a prompt.

@@ -36,6 +36,7 @@ _SUBMODULE = re.compile(
     r"`(?P<path>[a-z]\w{1,40}(?:\.[a-z]\w{1,40}){1,3})`"
     r"|site-packages[\\/](?P<file>[a-z]\w{1,40}(?:[\\/][a-z]\w{1,40}){1,3})\.py\b"
 )
+_IN_TRACEBACK = re.compile(r"(?:site|dist)-packages[\\/](?P<package>[a-z]\w{1,40})(?=[\\/]\w)")
 NO_SUBMODULES: Mapping[str, str] = {}
 _NO_MODULES = frozenset(
     {"version", "python", "ubuntu", "debian", "windows", "macos", "linux", "cuda", "about"}
@@ -168,8 +169,9 @@ _BUILTIN_LOOKALIKES = {
 
 
 def names_with_versions(text: str) -> frozenset[str]:
-    """The words of a report that stand before a version, as modules are named: in lower case."""
-    names = (match["name"].lower() for match in _WITH_VERSION.finditer(text[:_MOST_TEXT]))
+    """The words of a report that stand before a version, and the packages in its tracebacks, as modules."""
+    names = [match["name"].lower() for match in _WITH_VERSION.finditer(text[:_MOST_TEXT])]
+    names += [match["package"] for match in _IN_TRACEBACK.finditer(text[:_MOST_TEXT])]
     return frozenset(name.replace("-", "_") for name in names) - _NO_MODULES
 
 

@@ -198,6 +198,9 @@ def _is_printed(statement: ast.stmt, bound: AbstractSet[str]) -> bool:
     if not isinstance(statement, ast.Expr):
         return False
     value = statement.value
+    if isinstance(value, ast.Subscript) and isinstance(value.value, ast.Call):
+        # `tensor([1.]) [1.]` are two values that were printed.
+        value = value.value
     if isinstance(value, ast.Call):
         of_its_own = (
             isinstance(value.func, ast.Name)

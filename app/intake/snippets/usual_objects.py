@@ -50,6 +50,7 @@ _SUBMODULES = frozenset(
     )
 )
 _MOST_DEPTH = 3
+_OF_DATETIME_MODULE = frozenset({"date", "datetime", "time", "timedelta", "timezone", "tzinfo", "UTC"})
 
 
 def usual_objects(tree: ast.Module, unbound: Collection[str], packages: Collection[str]) -> dict[str, str]:
@@ -63,6 +64,8 @@ def usual_objects(tree: ast.Module, unbound: Collection[str], packages: Collecti
         del statements["Q_"]
         statements["ureg"] = _BOTH_OF_PINT
     statements |= {name: f"{name} = {new}" for name, new in _OF_PYTHON_2.items() if name in unbound}
+    if "datetime" in unbound and (statement := _import_of_datetime(tree)):
+        statements["datetime"] = statement
     if "jit" in unbound and (library := _library_of_jit(tree)):
         statements["jit"] = f"from {library} import jit"
     return statements
@@ -74,6 +77,25 @@ def with_submodules(statement: str, name: str, tree: ast.Module) -> str:
         return statement
     paths = sorted({path for node in nodes_of(tree) for path in _paths_of(node, name)})
     return "; ".join([statement, *(f"import {path}" for path in paths)])
+
+
+def _import_of_datetime(tree: ast.Module) -> str:
+    """The import of the module, or of the class of the same name, by what the script asks of it.
+
+    Empty if it asks for both, or for neither.
+    """
+    asked: set[str] = set()
+    is_called = False
+    for node in nodes_of(tree):
+        owner = node.value if isinstance(node, ast.Attribute) else getattr(node, "func", None)
+        if isinstance(owner, ast.Name) and owner.id == "datetime":
+            asked |= {node.attr} if isinstance(node, ast.Attribute) else set()
+            is_called = is_called or isinstance(node, ast.Call)
+    of_class = is_called or bool(asked - _OF_DATETIME_MODULE)
+    of_module = bool(asked & _OF_DATETIME_MODULE)
+    if of_module == of_class:
+        return ""
+    return "import datetime" if of_module else "from datetime import datetime"
 
 
 def _library_of_jit(tree: ast.Module) -> str | None:

@@ -87,10 +87,15 @@ MACHINE = (
 )
 
 # The name of an exception type, and a line `SomeError: message`.
-_TYPE_ENDS = ("Error", "Exception", "Interrupt", "Iteration", "Failed", "Warning", "NotImplemented")
+_TYPE_ENDS = (
+    *("Error", "Exception", "Interrupt", "Iteration", "Failed", "Warning", "NotImplemented"),
+    # Some libraries leave out the word `Error`: `NetworkXNoPath`, `NodeNotFound`.
+    *("NoPath", "NoCycle", "NotFound", "Unfeasible", "Unbounded", "Convergence", "DoesNotExist", "Failure"),
+)
 TYPE = rf"(?:[A-Za-z_]\w{{0,80}}\.){{0,8}}_?[A-Z]\w{{0,80}}?{any_of(*_TYPE_ENDS)}"
 EXCEPTION_LINE = re.compile(
-    rf"(?P<type>{TYPE})(?::\s*(?P<message>.*)|\.)?|(?P<dotted>(?:[a-z_]\w*\.)+_?[A-Z]\w+):\s+(?P<text>.*)",
+    rf"(?P<type>{TYPE}|Exception(?=:\s+\S))(?::\s*(?P<message>.*)|\.)?"
+    r"|(?P<dotted>(?:[a-z_]\w*\.)+_?[A-Z]\w+):\s+(?P<text>.*)",
     re.DOTALL,
 )
 

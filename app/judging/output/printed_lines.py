@@ -24,6 +24,8 @@ _KEYWORD = re.compile(
     r"|requires_grad=(?:True|False)|size=\([\d, ]{0,80}\))"
 )
 _CALL = re.compile(r"\b(?:tensor|array|Array|DeviceArray|(?:np|numpy)\.\w{1,20})(?=\()")
+# Python 2 shows texts as `u'a'`, long numbers as `5L`, and types as `<type 'int'>`.
+_OF_PYTHON_2 = re.compile(r"(?<![\w'\"])u(?=['\"])|(?<=\d)L(?![\w'\"])|(?<=<)type(?= ')")
 # Durations and times differ between runs without a meaning.
 _TIME = re.compile(
     r"\b\d+(?:\.\d+)?(?:[eE][+-]?\d+)?\s?(?:ns|us|µs|ms|s|secs?|seconds?|minutes?|it/s)\b"
@@ -40,7 +42,7 @@ MOST_CHARACTERS = 20_000
 
 def tokens_of(text: str) -> list[Token]:
     """The numbers and words of a line, in order. All addresses are the same word."""
-    text = _ADDRESS.sub(" ADDRESS ", text[:MOST_CHARACTERS])
+    text = _ADDRESS.sub(" ADDRESS ", in_python_3(text[:MOST_CHARACTERS]))
     text = _CALL.sub(" ", _KEYWORD.sub(" ", text))
     tokens: list[Token] = []
     at = 0
@@ -50,6 +52,11 @@ def tokens_of(text: str) -> list[Token]:
         at = number.end
     tokens += _WORD.findall(text, at)
     return tokens
+
+
+def in_python_3(text: str) -> str:
+    """A printed text as Python 3 shows it: `'a'` for `u'a'`, `5` for `5L`, `<class 'int'>`."""
+    return _OF_PYTHON_2.sub(lambda match: "class" if match[0] == "type" else "", text)
 
 
 def form_of(tokens: Sequence[Token]) -> tuple[str | None, ...]:
