@@ -323,3 +323,14 @@ def test_a_package_of_the_traceback_may_be_imported_by_its_name() -> None:
     )
     text = f"# It raises\n\n```python\npysbd.Segmenter()\n```\n\n```\n{shown}```\n"
     assert read(text).scripts[0].script.startswith("import pysbd; ")
+
+
+def test_the_function_that_was_interrupted_is_looked_for_in_the_stacks() -> None:
+    shown = (
+        'Traceback (most recent call last):\n  File "check.py", line 2, in <module>\n    pysbd.Segmenter()\n'
+        '  File ".../site-packages/pysbd/processor.py", line 87, in replace_all_periods\n    pass\n'
+        '  File ".../lib/python3.7/re.py", line 192, in sub\n    pass\nKeyboardInterrupt\n'
+    )
+    text = f"# It hangs\n\n```python\npysbd.Segmenter()\n```\n\n```\n{shown}```\n"
+    (bug,) = read(text).claim.having(Role.BUG)
+    assert (bug.kind, bug.message) == (CheckKind.HANG, "in replace_all_periods")

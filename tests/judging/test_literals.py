@@ -93,6 +93,7 @@ def test_a_deep_or_a_long_text_is_no_literal() -> None:
     [
         ("u'Januar 2015'", "'Januar 2015'"),
         ("[u'a', u\"b\"]", "['a', \"b\"]"),
+        ("u'J\\xe4nner'", "'Jänner'"),
         ("(5L, 3L)", "(5, 3)"),
         ("<type 'int'>", "<class 'int'>"),
     ],

@@ -40,6 +40,11 @@ _MOST_WHOLE = 400
 _RAISE = re.compile(rf"raise (?P<type>{TYPE})\((?P<quote>['\"])(?P<message>[^\n]{{4,400}})(?P=quote)\)")
 _TRACEBACK = "Traceback (most recent call last)"
 _HEADER = re.compile(rf"\s*(?P<type>[A-Za-z_][\w.]{{0,80}}) {{2,}}{re.escape(_TRACEBACK)}")
+# Short names are those of many functions.
+_LIBRARY_FRAME = re.compile(
+    r"\s*File \"[^\"\n]{0,300}(?:site|dist)-packages[^\"\n]{0,300}\", line \d{1,7},"
+    r" in (?P<name>[a-z_]\w{7,80})$"
+)
 _SIDE_NAME = re.compile(
     r"(?:,?\s{0,20}device=)?'?(?<![a-z])(?:cpu|gpu|cuda|eager|compiled|inductor)(?![a-z])(?::\d+')?",
     re.IGNORECASE,
@@ -191,11 +196,19 @@ def _traceback(lines: Sequence[str]) -> list[Check]:
     for at in range(starts[-1] + 1, len(lines)):
         check = _exception_check(lines[at], lines[at + 1 : at + 2])
         if check is not None:
+            if check.kind is CheckKind.HANG:
+                check = check.model_copy(update={"message": _busy_function(lines[starts[-1] : at])})
             before = tuple(line for line in lines[: starts[0]] if is_printed_line(line))[
                 :MOST_LINES_OF_OUTPUT
             ]
             return [check, output_check(before, role=Role.DETAIL)] if before else [check]
     return []
+
+
+def _busy_function(lines: Sequence[str]) -> str | None:
+    """The function of a library in which somebody interrupted the script, as a list of stacks names it."""
+    frames = [match for line in lines if (match := _LIBRARY_FRAME.match(line))]
+    return f"in {frames[-1]['name']}" if frames else None
 
 
 def type_above_traceback(text: str) -> list[Check]:

@@ -84,15 +84,15 @@ def _import_of_datetime(tree: ast.Module) -> str:
 
     Empty if it asks for both, or for neither.
     """
-    asked: set[str] = set()
+    attributes: set[str] = set()
     is_called = False
     for node in nodes_of(tree):
         owner = node.value if isinstance(node, ast.Attribute) else getattr(node, "func", None)
         if isinstance(owner, ast.Name) and owner.id == "datetime":
-            asked |= {node.attr} if isinstance(node, ast.Attribute) else set()
+            attributes |= {node.attr} if isinstance(node, ast.Attribute) else set()
             is_called = is_called or isinstance(node, ast.Call)
-    of_class = is_called or bool(asked - _OF_DATETIME_MODULE)
-    of_module = bool(asked & _OF_DATETIME_MODULE)
+    of_class = is_called or bool(attributes - _OF_DATETIME_MODULE)
+    of_module = bool(attributes & _OF_DATETIME_MODULE)
     if of_module == of_class:
         return ""
     return "import datetime" if of_module else "from datetime import datetime"

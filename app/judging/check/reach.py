@@ -141,6 +141,8 @@ _LACK_MESSAGES: tuple[tuple[re.Pattern[str], Reason], ...] = tuple(
             NO_GPU,
         ),
         (r"Could not run '[^']{1,80}' with arguments from the 'CUDA' backend", NO_GPU),
+        # Libraries in other languages raise their own errors about files.
+        (r"No such file or directory \(os error 2\)|\[Errno 2\] No such file", MISSING_FILE),
         (r"invalid device ordinal|Duplicate GPU detected", TOO_FEW_GPUS),
         (r"no kernel image is available for execution on the device", NO_KERNELS),
         (r"does not have a deterministic implementation", NO_DETERMINISTIC),

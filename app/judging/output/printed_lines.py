@@ -26,6 +26,8 @@ _KEYWORD = re.compile(
 _CALL = re.compile(r"\b(?:tensor|array|Array|DeviceArray|(?:np|numpy)\.\w{1,20})(?=\()")
 # Python 2 shows texts as `u'a'`, long numbers as `5L`, and types as `<type 'int'>`.
 _OF_PYTHON_2 = re.compile(r"(?<![\w'\"])u(?=['\"])|(?<=\d)L(?![\w'\"])|(?<=<)type(?= ')")
+# It escaped all letters that are not ASCII.
+_ESCAPED = re.compile(r"(?<!\\)\\(?:x([a-f89][0-9a-f])|u([0-9a-f]{4}))")
 # Durations and times differ between runs without a meaning.
 _TIME = re.compile(
     r"\b\d+(?:\.\d+)?(?:[eE][+-]?\d+)?\s?(?:ns|us|µs|ms|s|secs?|seconds?|minutes?|it/s)\b"
@@ -55,8 +57,11 @@ def tokens_of(text: str) -> list[Token]:
 
 
 def in_python_3(text: str) -> str:
-    """A printed text as Python 3 shows it: `'a'` for `u'a'`, `5` for `5L`, `<class 'int'>`."""
-    return _OF_PYTHON_2.sub(lambda match: "class" if match[0] == "type" else "", text)
+    """A printed text as Python 3 shows it: `'ä'` for `u'\\xe4'`, `5` for `5L`, `<class 'int'>`."""
+    if _OF_PYTHON_2.search(text) is None:
+        return text
+    plain = _OF_PYTHON_2.sub(lambda match: "class" if match[0] == "type" else "", text)
+    return _ESCAPED.sub(lambda match: chr(int(match[1] or match[2], 16)), plain)
 
 
 def form_of(tokens: Sequence[Token]) -> tuple[str | None, ...]:
