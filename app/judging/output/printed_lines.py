@@ -57,7 +57,7 @@ def tokens_of(text: str) -> list[Token]:
 
 
 def in_python_3(text: str) -> str:
-    """A printed text as Python 3 shows it: `'ä'` for `u'\\xe4'`, `5` for `5L`, `<class 'int'>`."""
+    """A printed text as Python 3 shows it: letters for their escapes, `5` for `5L`, `<class 'int'>`."""
     if _OF_PYTHON_2.search(text) is None:
         return text
     plain = _OF_PYTHON_2.sub(lambda match: "class" if match[0] == "type" else "", text)
