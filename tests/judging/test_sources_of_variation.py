@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from judging_builders import CPU, check, claim, result, script
+from judging_builders import CPU, CUDA, check, claim, result, script
 
 from app.intake.claim.claims import CheckKind, Claim
 from app.intake.code.randomness import sources_of
@@ -100,6 +100,38 @@ def test_two_repeats_are_enough_where_torch_documents_the_operation() -> None:
     run = judged(script(code), VARIES, cells)
     assert (run.cause, run.defect) == ("nondeterministic_kernel", "no")
     assert judged(script(RNG), VARIES, cells).cause != "nondeterministic_kernel"
+
+
+REFUSED = result(
+    raised=(
+        "RuntimeError",
+        "grid_sampler_2d_backward_cuda does not have a deterministic implementation, but you set it.",
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("on_cpu", "with_it", "cause"),
+    [
+        (["1.5\n"] * 3, [REFUSED], "nondeterministic_kernel"),
+        # The script may bring the variation itself.
+        (["1.5\n", "2.5\n", "1.5\n"], [REFUSED], "not_analysed"),
+        (["1.5\n"], [REFUSED], "not_analysed"),
+        ([], [REFUSED], "not_analysed"),
+        (["1.5\n"] * 3, [REFUSED, result(raised=("RuntimeError", "no"))], "not_analysed"),
+    ],
+)
+def test_torch_refuses_the_operation_that_varies(
+    on_cpu: Sequence[str], with_it: Sequence[Result], cause: str
+) -> None:
+    code = script("import torch\nprint(torch.nn.functional.grid_sample(a, b).sum())\n")
+    deterministic = CUDA.model_copy(update={"settings": {"deterministic": "on"}})
+    rows = ((CUDA, map(result, DISTINCT[:3])), (deterministic, with_it), (CPU, map(result, on_cpu)))
+    cells = [cell(code, VARIES, target, tuple(results)) for target, results in rows]
+    run = judge_run(Reading(scripts=(code,), claim=VARIES), cells)
+    named = cause == "nondeterministic_kernel"
+    assert (run.cause, run.defect) == (cause, "no" if named else "undecided")
+    assert run.finding.source == ("grid_sampler_2d_backward_cuda" if named else "")
 
 
 def test_the_text_of_a_script_names_a_source_only_without_a_test_and_decides_nothing() -> None:

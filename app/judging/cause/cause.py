@@ -9,7 +9,7 @@ from app.intake.claim.claims import Check, CheckKind, Claim, Role
 from app.intake.code.randomness import ENTROPY, is_documented_as_nondeterministic, sources_of
 from app.intake.code.uninitialised_memory import uses_uninitialised_memory
 from app.intake.reading import Script
-from app.judging.cause.cures import cure_of, tests_of, varies
+from app.judging.cause.cures import cure_of, refusal_of, tests_of, varies
 from app.judging.cause.defect import NOT_ANALYSED, defect_of, missing_for, order_of
 from app.judging.cause.explanations import (
     all_finite,
@@ -79,6 +79,8 @@ def sentence(cause: str | None, source: str = "") -> str:
         )
     if cause == "unseeded" and source:
         return f"Repeats differ, but agree if {source} has a seed."
+    if cause == "nondeterministic_kernel" and source:
+        return f"Repeats differ on this device only, where torch has no deterministic form of {source}."
     return _SENTENCES.get(cause or "", "")
 
 
@@ -339,6 +341,10 @@ def _findings_of_repeats(
         return
     documented = is_documented_as_nondeterministic(script.script)
     cure = cure_of(cell, cells, is_documented=documented)
+    if cure is None and not (script.unseeded or uses_uninitialised_memory(script.script)):
+        cure = refusal_of(cell, cells)
+        # Torch says it itself.
+        documented = documented or cure is not None
     if cure is not None:
         yield _finding(
             cure.cause,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from app.judging.judgement import JudgedCell
 from app.judging.output.failure_signature import last_name
 from app.judging.output.printed_lines import fingerprint
 from app.targets.target import Target
-from worker.contract import Result
+from worker.contract import Outcome, Result
 
 # That the repeats of a test agree by chance has at most this probability.
 MOST_CHANCE = 0.05
@@ -31,6 +32,10 @@ _SOURCES = {
 }
 # The settings of cells that test for the source of a variation.
 CURES = frozenset({"fix", "deterministic", "threads"})
+
+
+# Torch's words for an operation that varies, if algorithms that don't are asked for.
+_REFUSAL = re.compile(r"^(\w{1,80}) does not have a deterministic implementation")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +90,31 @@ def cure_of(cell: JudgedCell, cells: Sequence[JudgedCell], *, is_documented: boo
             cause, source = _SOURCES[setting]
             return Cure(cause=cause, source=source, test=other.target.label())
     return None
+
+
+def refusal_of(cell: JudgedCell, cells: Sequence[JudgedCell]) -> Cure | None:
+    """The operation that torch refuses with deterministic algorithms, if repeats vary on this device only.
+
+    That they agree on another device shows that the script itself brings no variation.
+    """
+    if not varies(cell.results) or not _agrees_elsewhere(cell, cells):
+        return None
+    for setting, other in tests_of(cell, cells):
+        raised = [result.observation.exception for result in other.results if result.outcome.is_evidence]
+        refusals = [None if each is None else _REFUSAL.match(each.message) for each in raised]
+        if setting == ("deterministic", "on") and refusals and refusals[0] is not None and all(refusals):
+            return Cure(cause=_SOURCES[setting][0], source=refusals[0][1], test=other.target.label())
+    return None
+
+
+def _agrees_elsewhere(cell: JudgedCell, cells: Sequence[JudgedCell]) -> bool:
+    """Whether repeats agree, and end by themselves, in a cell that differs in the device only."""
+    for other in cells:
+        results = [result for result in other.results if result.outcome.is_evidence]
+        alike = other.script == cell.script and other.target.settings == cell.target.settings
+        if alike and other.target.device is not cell.target.device and len(results) > 1:
+            return not varies(results) and all(result.outcome is Outcome.COMPLETED for result in results)
+    return False
 
 
 def _cures(test: JudgedCell, cell: JudgedCell, *, most_chance: float) -> bool:

@@ -59,6 +59,7 @@ def build_dossier(
     cells: Sequence[DossierCell],
     *,
     cause: str | None = None,
+    source: str = "",
     defect: Defect = Defect.UNDECIDED,
     compiles: bool = False,
     takes_memory: bool = False,
@@ -68,7 +69,7 @@ def build_dossier(
     run: str | None = None,
     title: str = "",
 ) -> Dossier:
-    """The dossier. A trace may show a cause that comes before the run's own `cause` (with its `defect`).
+    """The dossier. A trace may show a cause before the run's own `cause` (with its `source` and `defect`).
 
     `compiles`: the script asks for compilation. `takes_memory`: it takes memory that nobody has written.
     `leaves_sight`: by what else it computes, as "numpy". `own_parts`: what it puts into torch, by its text.
@@ -78,22 +79,20 @@ def build_dossier(
     layers = layers_finding(cells, compiles=compiles)
     best_cause = _cause(with_trace, numbers, [cause, layers.cause])
     unknown = gaps_of(with_trace, are_layers_known=layers.answered)
-    if best_cause not in _OF_VARIATION and any(cell.outputs > 1 for cell in cells):
-        unknown.append("The repeats differ, and no test showed why.")
+    # Torch has no deterministic form of the operation that `source` names, so that no test could cure it.
+    is_refused = best_cause == cause == "nondeterministic_kernel" and bool(source)
+    unknown += _of_repeats(cells, numbers, best_cause, is_refused=is_refused)
     unknown += of_memory(cells, takes_memory=takes_memory)
     unknown += of_own_parts(with_trace, own_parts or OwnParts())
     if best_cause in _TESTS:
         unknown += of_failures(with_trace)
     if with_trace:
         unknown += [f"The script also computes with {name}, which is not followed." for name in leaves_sight]
-    unknown += [
-        f"{number.name}: the two sides differ in float64, too. Nothing shows which formula is meant."
-        for number in numbers
-        if number.formulas_differ
-    ]
+    unknown += _of_formulas(numbers)
     if best_cause != cause:
+        source = ""
         defect = Defect.UNDECIDED if best_cause is None else defect_of(best_cause)
-    if defect is Defect.NO and unknown and best_cause in _TESTS:
+    if defect is Defect.NO and unknown and (best_cause in _TESTS or is_refused):
         # It is never "no" because something was not looked at.
         defect = Defect.UNDECIDED
     return Dossier(
@@ -107,7 +106,7 @@ def build_dossier(
         numbers=numbers,
         numbers_omitted=omitted,
         cause=best_cause,
-        cause_sentence=cause_sentence(best_cause, with_trace, numbers, is_open=bool(unknown)),
+        cause_sentence=cause_sentence(best_cause, with_trace, numbers, source=source, is_open=bool(unknown)),
         cause_test=_TESTS.get(best_cause or "", ""),
         defect=defect,
         defect_sentence=defect_sentence(best_cause, defect, unknown, with_trace),
@@ -115,6 +114,28 @@ def build_dossier(
         questions=questions(cells, numbers, layers.question),
         unknown=unknown,
     )
+
+
+def _of_repeats(
+    cells: Sequence[DossierCell],
+    numbers: Sequence[NumberInQuestion],
+    cause: str | None,
+    *,
+    is_refused: bool,
+) -> list[str]:
+    if cause not in _OF_VARIATION and any(cell.outputs > 1 for cell in cells):
+        return ["The repeats differ, and no test showed why."]
+    if is_refused and any(number.right is not Right.ALL for number in numbers):
+        return ["The repeats differ, and nothing shows that they do by rounding alone."]
+    return []
+
+
+def _of_formulas(numbers: Sequence[NumberInQuestion]) -> list[str]:
+    return [
+        f"{number.name}: the two sides differ in float64, too. Nothing shows which formula is meant."
+        for number in numbers
+        if number.formulas_differ
+    ]
 
 
 def _cause(
@@ -166,8 +187,9 @@ def _cause_by_shadow(cells: Sequence[DossierCell], numbers: Sequence[NumberInQue
         return "rounding_before_a_decision"
     if not all(is_whole(trace) for trace in traces) or not _are_explained(numbers, shadows):
         return None
-    if sensitive:
-        return "ill_conditioned"
+    is_reduced = any(trace.reduced for trace in traces)
+    if is_reduced or sensitive:
+        return "reduced_precision" if is_reduced else "ill_conditioned"
     # A NaN that float64 gives, too, is no rounding.
     rounded = "rounding" if any(map(_is_rounded, numbers)) else None
     return "sign_or_order" if chooses else rounded

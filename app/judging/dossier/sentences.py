@@ -30,9 +30,10 @@ def cause_sentence(
     cells: Sequence[DossierCell],
     numbers: Sequence[NumberInQuestion],
     *,
+    source: str = "",
     is_open: bool = False,
 ) -> str:
-    """The sentence of a cause; empty without one. `is_open`: something was not looked at."""
+    """The sentence of a cause and its source; empty without one. `is_open`: something was not looked at."""
     if cause == "unexplained":
         return _sentence_of_a_wrong_operation(cells)
     has_pairs = any(cell.trace and cell.trace.pairs for cell in cells)
@@ -45,7 +46,7 @@ def cause_sentence(
         if any(map(_is_beyond_range, numbers))
         else "",
     }
-    return special.get(cause or "") or sentence(cause)
+    return special.get(cause or "") or sentence(cause, source)
 
 
 def _sentence_of_a_wrong_operation(cells: Sequence[DossierCell]) -> str:

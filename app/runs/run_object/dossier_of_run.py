@@ -31,6 +31,7 @@ def dossier_of_run(run: RunDocument) -> Dossier:
     dossier = build_dossier(
         [_cell(job) for job in jobs],
         cause=run.cause,
+        source=run.cause_source,
         defect=_defect(run),
         compiles=compiles(text) or any(word in text for word in _SCRIPTED),
         takes_memory=uses_uninitialised_memory(text),
