@@ -213,6 +213,15 @@ def test_a_rerun_leaves_it_alone_and_adds_no_second_one(stage: Stage) -> None:
     assert [job.target.label for job in extra(stage.run(new.id))] == [OLDER]
 
 
+def test_a_new_run_of_the_same_cells_keeps_to_them(stage: Stage) -> None:
+    run_id = start(stage, exclude=("*:threads=*",))
+    finish(stage, EVERYWHERE)
+    with stage.session() as session:
+        new = rerun(session, run_id, Which.ALL, settings=stage.settings)
+    finish(stage, EVERYWHERE)
+    assert extra(stage.run(new.id)) == []
+
+
 def test_a_cell_that_is_added_by_name_becomes_an_ordinary_one(stage: Stage) -> None:
     run_id = first_verdict(stage)
     finish(stage, BROKEN)

@@ -131,5 +131,5 @@ def test_runs_that_name_their_cells_get_none() -> None:
     assert not may_have_contrast_cell(plan, PRESETS["version"])
     assert not may_have_contrast_cell(plan, PRESETS["full"])
     assert not may_have_contrast_cell(plan, Preset(name="mine", summary="", own=True))
-    excluding = Plan((), RepeatPlan(5), "quick", left_out=(("cuda", 0),))
+    excluding = Plan((), RepeatPlan(5), "quick", left_out=(("cuda", 0),), is_closed=True)
     assert not may_have_contrast_cell(excluding, PRESETS["quick"])

@@ -6,6 +6,7 @@ The run keeps its id and its other cells. It is open again until the changed cel
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import structlog
@@ -359,6 +360,9 @@ def _as_new_run(
         fleet=fleet,
         settings=settings,
     )
+    # A target that was excluded from the first run comes into this one neither.
+    is_closed = not (run.plan_record or {}).get("contrast", False)
+    plan = replace(plan, is_closed=is_closed)
     return launch_plan(
         session, report, reading, plan, run_id=new_run_id, fleet=fleet, settings=settings, submitter=who
     )

@@ -31,7 +31,7 @@ def may_have_contrast_cell(plan: Plan, preset: Preset | None) -> bool:
     Those are runs of chosen targets, with an `exclude`, or with a preset over all toolchains or of the
     operator.
     """
-    return preset is not None and not (preset.versions or preset.own or plan.left_out)
+    return preset is not None and not (preset.versions or preset.own or plan.is_closed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,6 +53,8 @@ class Plan:
     repeats: RepeatPlan
     preset: str | None = None
     left_out: tuple[tuple[str, int], ...] = ()
+    # Whether exactly these cells were asked for, so that no other one may be added.
+    is_closed: bool = False
 
 
 def make_plan(
@@ -112,6 +114,7 @@ def make_plan(
         RepeatPlan(at_most, exact=repeats is not None),
         chosen.name if chosen else None,
         left_out,
+        is_closed=chosen is None or bool(request.exclude),
     )
 
 
