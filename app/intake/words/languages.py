@@ -10,6 +10,8 @@ from collections.abc import Sequence
 
 from app.intake.memory import remembers
 from app.intake.words.keyed_pattern import key_set, words_of
+from app.intake.words.phrases_by_language import Replacement, has_phrases, replacements_of
+from app.intake.words.signs import has_signs, in_english_signs
 
 # A caption: nothing follows it on its line.
 _ENDS = r"(?=[:\s]*(?:$|[`:]))"
@@ -242,95 +244,68 @@ _KEYS = key_set(
     "выводит выдает выдаёт вызывает должен должно начиная но ожидается ожидал ожидала ожидалось "
     "ожидался ошибка падает печатает работает работало тогда"
 )
-# Chinese and Japanese write no spaces between words.
-_SIGNS: tuple[tuple[str, str], ...] = (
-    ("instead of", r"而不是|而非|而不应该?是?"),
-    (
-        "should work",
-        r"(?:应该|應該|应当)(?:是)?(?:能够|可以|能|会)?(?:正常)?(?:运行|工作|执行|使用)|動くはず(?:です|だ)?",
-    ),
-    (
-        "should be",
-        r"(?:应该?|應該?|理应)(?:当|當)?(?:是|为|為|打印|输出|輸出|返回|得到|等于|等於|变成|变为|回到|恢复到|一直是)|正确(?:的)?(?:值|结果|答案)?(?:应该|应当)?(?:是|为|应为)",
-    ),
-    ("Expected", r"(?:期望|预期|預期|期待)(?:的)?(?:值|结果|输出|結果|出力)?(?:是|为)?"),
-    ("Output", r"(?:实际)?(?:输出|輸出|结果|出力|実行結果)(?=\s*[:：])"),
-    (
-        "prints",
-        r"(?:打印|输出|輸出|返回|得到|显示|显示出)(?:了|出|为|的是)?(?=[\s`\d\[(-])|(?:结果|输出)(?:是|为)",
-    ),
-    ("raises", r"(?:抛出|报错|引发|报)(?:了)?(?=[\s`A-Z:：])"),
-    (
-        "differs from run to run",
-        r"每次(?:运行|執行|执行|启动)?(?:得到)?的?(?:结果|結果|输出|值)?[都会也]?(?:不一样|不同|不一致|会变)",
-    ),
-    (
-        "differs from run to run",
-        r"(?:実行する(?:たび|度)に|実行(?:ごと|毎)に|毎回)(?:結果|出力|値)?[がはも]?(?:変わ|異な|違)[るうっいり]{1,2}",
-    ),
-    ("is expected", r"(?:に|と)なる(?:はず|べき)(?:です|だ)?|であるべき(?:です|だ)?|が正しい(?:です|値)?"),
-    (
-        "is printed",
-        r"(?:に|と)なる(?!はず|べき)|になりま(?:す|した)|が返る|が返ってくる|が出力される|と表示される",
-    ),
-    ("works", r"(?:正常|没有?问题|可以运行)"),
-    ("but", r"但是|可是|然而"),
-    ("wrong", r"(?:错误|不正确|不对)"),
-    (", ", r"[，、]"),
-    (". ", r"。"),
-    (": ", r"："),
-)
 _LATIN = re.compile(
     r"(?<![\w-])(?:"
     + "|".join(rf"(?P<w{at}>{'|'.join(patterns)})" for at, (_, patterns) in enumerate(_WORDS))
     + r")(?![\w-])",
     re.IGNORECASE,
 )
-_ASIAN = re.compile("|".join(rf"(?P<s{at}>{pattern})" for at, (_, pattern) in enumerate(_SIGNS)))
-_HAS_ASIAN = re.compile(r"[\u3000-\u30ff\u4e00-\u9fff\uff0c\uff1a]")
 # Code and quoted text keep their words.
-_QUOTED = re.compile(r"(`{1,3}[^`\n]{0,2000}`{1,3}|\"[^\"\n]{0,500}\")")
+_QUOTED = re.compile(
+    r"(`{1,3}[^`\n]{0,2000}`{1,3}|\"[^\"\n]{0,500}\"|“[^”\n]{0,500}”|«[^»\n]{0,500}»|「[^」\n]{0,500}」)"
+)
+_QUOTES = '`"“«「'
 _MOST_LINE = 4_000
 
 
 @remembers()
 def in_english(text: str) -> str:
     """The prose with the words of claims in English. Lines keep their numbers."""
-    if _KEYS.isdisjoint(words_of(text)) and (text.isascii() or not _HAS_ASIAN.search(text)):
+    if _is_english(words_of(text)) and not has_signs(text):
         return text
     return "\n".join(_line(line) for line in text.split("\n"))
+
+
+def _is_english(words: frozenset[str]) -> bool:
+    return _KEYS.isdisjoint(words) and not has_phrases(words)
 
 
 def _line(line: str) -> str:
     if len(line) > _MOST_LINE:
         return line
-    matches = [] if _KEYS.isdisjoint(words_of(line)) else list(_LATIN.finditer(line))
+    replacements = [] if _is_english(words_of(line)) else _replacements(line)
     pieces: list[str] = []
     at = 0
-    for quoted in _QUOTED.finditer(line):
-        pieces += [_in_english(line, at, quoted.start(), matches), quoted[0]]
+    for quoted in _QUOTED.finditer(line) if any(sign in line for sign in _QUOTES) else ():
+        pieces += [_in_english(line, at, quoted.start(), replacements), quoted[0]]
         at = quoted.end()
-        while matches and matches[0].start() < at:
-            del matches[0]
-    return "".join([*pieces, _in_english(line, at, len(line), matches)])
+        while replacements and replacements[0].start < at:
+            del replacements[0]
+    text = "".join([*pieces, _in_english(line, at, len(line), replacements)])
+    return text if line[:1] == " " else text.lstrip(" ")
 
 
-def _in_english(line: str, start: int, end: int, matches: Sequence[re.Match[str]]) -> str:
+def _replacements(line: str) -> list[Replacement]:
+    """The phrases of a line, and between them the patterns."""
+    words = words_of(line)
+    phrases = list(replacements_of(line)) if has_phrases(words) else []
+    taken = {at for each in phrases for at in range(each.start, each.end)}
+    others = (
+        Replacement(match.start(), match.end(), _WORDS[int((match.lastgroup or "w0")[1:])][0])
+        for match in (() if _KEYS.isdisjoint(words) else _LATIN.finditer(line))
+    )
+    free = [other for other in others if taken.isdisjoint(range(other.start, other.end))]
+    return sorted([*phrases, *free], key=lambda each: each.start)
+
+
+def _in_english(line: str, start: int, end: int, replacements: Sequence[Replacement]) -> str:
     """A piece of a line in English. Its neighbours are in sight, and are not changed."""
     pieces: list[str] = []
     at = start
-    for match in matches:
-        if match.end() > end:
+    for each in replacements:
+        if each.end > end:
             break
-        pieces += [line[at : match.start()], _WORDS[int((match.lastgroup or "w0")[1:])][0]]
-        at = match.end()
+        pieces += [line[at : each.start], each.english]
+        at = each.end
     text = "".join([*pieces, line[at:end]])
-    if text.isascii() or not _HAS_ASIAN.search(text):
-        return text
-    return _ASIAN.sub(
-        lambda match: _with_spaces(_SIGNS[int((match.lastgroup or "s0")[1:])][0]), text + line[end : end + 1]
-    )[: -1 if end < len(line) else None]
-
-
-def _with_spaces(word: str) -> str:
-    return f" {word} " if word[-1].isalpha() else word
+    return in_english_signs(text, line[end : end + 1])
