@@ -1,4 +1,4 @@
-"""Short reports in fifteen languages. What is right was written down first."""
+"""Short reports in fifteen languages. Their right reading was written down first."""
 
 from __future__ import annotations
 

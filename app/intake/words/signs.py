@@ -118,7 +118,7 @@ _PHRASES: tuple[tuple[str, str], ...] = (
             r"|없\w{1,5})"
         ),
     ),
-    # What is no claim stays as it is.
+    # Words that make no claim.
     (
         "lacks",
         (
