@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from app.judging.judgement import JudgedCell
 from app.judging.output.failure_signature import last_name
 from app.judging.output.printed_lines import fingerprint
+from app.judging.output.printed_numbers import numbers_in
 from app.targets.target import Target
 from worker.contract import Outcome, Result
 
@@ -34,6 +35,8 @@ _SOURCES = {
 CURES = frozenset({"fix", "deterministic", "threads"})
 
 
+# Roundings in another order move a sum by less than this share.
+_SLIGHT = 1e-2
 # Torch's words for an operation that varies, if algorithms that don't are asked for.
 _REFUSAL = re.compile(r"^(\w{1,80}) does not have a deterministic implementation")
 
@@ -95,9 +98,10 @@ def cure_of(cell: JudgedCell, cells: Sequence[JudgedCell], *, is_documented: boo
 def refusal_of(cell: JudgedCell, cells: Sequence[JudgedCell]) -> Cure | None:
     """The operation that torch refuses with deterministic algorithms, if repeats vary on this device only.
 
-    That they agree on another device shows that the script itself brings no variation.
+    That they agree on another device shows that the script itself brings no variation, and that they vary
+    slightly, that only the order of roundings may have changed.
     """
-    if not varies(cell.results) or not _agrees_elsewhere(cell, cells):
+    if not varies(cell.results) or not _agrees_elsewhere(cell, cells) or not _vary_slightly(cell.results):
         return None
     for setting, other in tests_of(cell, cells):
         raised = [result.observation.exception for result in other.results if result.outcome.is_evidence]
@@ -115,6 +119,19 @@ def _agrees_elsewhere(cell: JudgedCell, cells: Sequence[JudgedCell]) -> bool:
         if alike and other.target.device is not cell.target.device and len(results) > 1:
             return not varies(results) and all(result.outcome is Outcome.COMPLETED for result in results)
     return False
+
+
+def _vary_slightly(results: Sequence[Result]) -> bool:
+    """Whether all print as many numbers, and none is further apart than a hundredth of the largest one."""
+    outputs = [result.observation.stdout for result in results if result.outcome.is_evidence]
+    rows = [[number.value for number in numbers_in(text)] for text in outputs]
+    if not rows[0] or any(len(row) != len(rows[0]) for row in rows):
+        return False
+    columns = [column for column in zip(*rows, strict=True) if len(set(map(str, column))) > 1]
+    if not columns or not all(math.isfinite(value) for column in columns for value in column):
+        return False
+    largest = max(abs(value) for row in rows for value in row if math.isfinite(value))
+    return all(max(column) - min(column) <= _SLIGHT * largest for column in columns)
 
 
 def _cures(test: JudgedCell, cell: JudgedCell, *, most_chance: float) -> bool:
