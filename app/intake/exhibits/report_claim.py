@@ -93,6 +93,7 @@ from app.intake.sessions.timings import LABEL
 from app.intake.snippets.parts import Part, PartKind
 from app.intake.snippets.roles import says_it_works
 from app.intake.wishes.complaints import as_whole, lacks_trait
+from app.intake.wishes.effects import lacks_effect
 from app.intake.wishes.facts import facts_in
 from app.intake.wishes.traits import is_refused, right_traits
 from app.intake.wishes.twins import lacks_agreement, lacks_change, wants_agreement
@@ -254,8 +255,9 @@ def _readings(
 
 
 def _lacks_of_all(main: str, title: str, sentences: Sequence[str]) -> list[Check]:
-    """The check that the last printed value lacks a trait, or that all of them are equal."""
-    return lacks_trait(main, title, sentences) or lacks_change(main, title, sentences)
+    """The check that the last printed value lacks a trait, or that all of them, or its input, are equal."""
+    checks = (read(main, title, sentences) for read in (lacks_trait, lacks_change, lacks_effect))
+    return next(filter(None, checks), [])
 
 
 def _lines_of_times(outputs: Sequence[Part], main: str) -> list[str]:

@@ -22,6 +22,7 @@ _CAPTION_AT_PROMPT = re.compile(
 )
 _MOST_LITERAL = 2_000
 _LEAST_PROMPTS = 2
+_NAMED = re.compile(r"(?!(?:[Ii]n|[Oo]ut)>)[A-Za-z]{2,12}> ")
 _IMPORT = re.compile(r"(?:import \w|from [\w.]{1,80} import )")
 _NAMES_IN_VALUES = {
     "array",
@@ -71,11 +72,12 @@ def is_python_session(lines: Sequence[str]) -> bool:
 def with_whole_prompts(lines: Sequence[str]) -> list[str]:
     """The lines, in which `>> x = 1` is `>>> x = 1`, if several are so and all of them are Python.
 
-    So is `> x = 1`, if one of them imports something: other languages have that prompt, too.
+    So are `> x = 1` and `python> x = 1`, if one of them imports something: other languages have such prompts.
     """
-    for sign in (">> ", "> "):
+    named = next((match[0] for line in lines if "> " in line and (match := _NAMED.match(line))), ">> ")
+    for sign in (">> ", "> ", named):
         short = [line.removeprefix(sign) for line in lines if line.startswith(sign)]
-        is_python = len(sign) > 2 or any(map(_IMPORT.match, short))
+        is_python = sign == ">> " or any(map(_IMPORT.match, short))
         if len(short) >= _LEAST_PROMPTS and is_python and not any(map(_is_first, lines)):
             return (
                 [f">>> {line.removeprefix(sign)}" if line.startswith(sign) else line for line in lines]

@@ -19,7 +19,7 @@ SHELL = re.compile(
     r"|(?:\([\w.-]{1,40}\) ?)?(?:[\w.@:~/-]{0,60} )?[➜\u276fλ⟩▶] +(?=\S)"
     r"|(?:\([\w.-]{1,40}\) ?)?(?:PS )?[A-Za-z]:[\\/][^\n<>|]{0,120}> ?(?=\S)"
     rf"|(?:\([\w.-]{{1,40}}\) ?)?\[?\w[\w.-]{{0,40}}@[\w.-]{{1,60}}\]?[: ][^\n]{{0,80}}?"
-    rf"\]?[#%] ?(?=(?:{_COMMANDS})\b))"
+    rf"\]?[#%] ?(?=(?:{_COMMANDS}|cat)\b))"
 )
 # The prompt below the last output, at which nothing was typed.
 _BARE_PROMPT = re.compile(

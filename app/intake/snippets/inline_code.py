@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from app.intake.code.syntax import parses, tree_of
+from app.intake.sessions.shell_sessions import inline_code
 from app.intake.text.forms.prose_calls import call_of_words, statements_of_ticks
 from app.intake.words.languages import in_english
 from app.intake.words.vocabulary import EXCEPTION_LINE
@@ -58,6 +59,8 @@ _OF_OTHER_TOOL = re.compile(
 _BOLD_CALL = re.compile(
     r"(?<![\w*`])(?P<mark>\*\*|__)(?P<code>[^\s*_`(][^*`\n(]{0,80}\([^*`\n]{1,200}\))(?P=mark)(?![\w*])"
 )
+# The code of `python -c "import x; print(x.f())"`, which does more than print a version.
+_IS_SCRIPT = re.compile(r"(?!.{0,400}(?:__version__|sys\.version))(?:import |from \w|print\()")
 _MOST_STATEMENTS = 30
 _MOST_AROUND = 200
 
@@ -98,6 +101,9 @@ def only_statement(texts: Sequence[str], *, fails: bool) -> tuple[int, str] | No
             if tries == _MOST_STATEMENTS:
                 return None
             tries += 1
+            code = inline_code(match[1])
+            if code != match[1] and _IS_SCRIPT.match(code) and parses(code):
+                return at, code
             if _is_to_run(text, match, above, fails=fails) and _computes(match[1].strip()):
                 return at, match[1].strip()
         above = text

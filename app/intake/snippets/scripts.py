@@ -8,13 +8,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from app.intake.claim.claims import Check, CheckKind, Claim, Over, Role
+from app.intake.claim.claims import Check, CheckKind, Claim, Over, Role, Trait
 from app.intake.code.definitions_only import call_of, leaves_tests, only_defines, tests_of
 from app.intake.code.own_checks import asserts_equality
 from app.intake.code.randomness import is_unseeded
 from app.intake.code.syntax import has_common_indent, normalise, parse, tree_of
 from app.intake.needs.needs import needs_of
 from app.intake.reading import Need, NeedKind, Repair, Script, ScriptRole
+from app.intake.snippets.calls.printed_inputs import with_printed_input
 from app.intake.snippets.calls.told_arguments import line_of, told_arguments
 from app.intake.snippets.calls.told_calls import told_calls
 from app.intake.snippets.displayed_values import (
@@ -62,7 +63,7 @@ class RepairRules:
     `packages`: those that the report is about; their public names may lack an import. `modules`: names with
     a version in the report, which may lack one, too. `submodules`: imports of modules that it names.
     `files`: those that the report shows, by their paths. `words`: the report, which may tell calls.
-    `failing`: the statements that fail in passing.
+    `failing`: the statements that fail in passing. `shows_input`: it prints what a call is given, too.
     """
 
     imports: bool = True
@@ -78,6 +79,7 @@ class RepairRules:
     files: Mapping[str, str] = field(default_factory=dict)
     words: str = ""
     failing: tuple[str, ...] = ()
+    shows_input: bool = False
 
 
 ALL_REPAIRS = RepairRules()
@@ -104,7 +106,12 @@ def repair_rules_for(claim: Claim) -> RepairRules:
         # A claim about the variable itself is tried with the reporter's value.
         cards=not any(VARIABLE in text for text in texts),
         packages=(claim.subject,) if claim.subject else (),
+        shows_input=any(map(_is_of_input, claim.having(Role.BUG))),
     )
+
+
+def _is_of_input(check: Check) -> bool:
+    return check.trait is Trait.DISTINCT and check.among == (1, 2)
 
 
 def _shown_values(check: Check) -> int:
@@ -137,9 +144,7 @@ def make_script(
     if rules.syntax:
         text, new_repairs = make_readable(text)
         repairs += new_repairs
-    text, new_repairs = with_errors_in_passing(text, rules.failing)
-    repairs += new_repairs
-    text, new_repairs = _with_displayed_values(text, rules, transcript=transcript)
+    text, new_repairs = _with_shown_results(text, rules, transcript=transcript)
     repairs += new_repairs
     # If the claim is a syntax error, the script may have no tree, and its needs are unknown.
     tree = parse(text) if rules.syntax else tree_of(text)
@@ -212,6 +217,14 @@ def _with_imports(text: str, tree: ast.Module, rules: RepairRules) -> tuple[str,
     tree = (parse(text) if spelt else tree) or tree
     text, added = missing_imports(text, tree, rules.packages, rules.modules, rules.submodules)
     return text, (*spelt, *added)
+
+
+def _with_shown_results(text: str, rules: RepairRules, *, transcript: bool) -> tuple[str, tuple[Repair, ...]]:
+    """The text that goes on after errors in passing, and prints what the report shows."""
+    text, passing = with_errors_in_passing(text, rules.failing)
+    text, of_input = with_printed_input(text) if rules.shows_input else (text, ())
+    text, displayed = _with_displayed_values(text, rules, transcript=transcript)
+    return text, (*passing, *of_input, *displayed)
 
 
 def _with_displayed_values(

@@ -24,7 +24,11 @@ _SHELL = re.compile(
 _HERE = re.compile(r"<<-?[ \t]{0,2}['\"]?(?P<end>\w{1,20})['\"]?[ \t]*$")
 _QUOTED_PROMPT = re.compile(r"> {0,2}(?:>>> ?[^\s>]|In ?\[[\d *]{1,6}\]:[ \t]*\S)")
 _MARK = re.compile(r"> {0,2}(?!>>(?: |$))")
-_GOES_ON = re.compile(r"(?:>>>|\.\.\.|In ?\[|Out ?\[| {2,}\.{3,}:)")
+_GOES_ON = re.compile(
+    r"(?:>>>|\.\.\.|In ?\[|Out ?\[| {2,}\.{3,}:"
+    # A traceback of IPython has blank lines.
+    r"|-{2,8}> ?\d|Cell In ?\[|File [~/<\"]|(?:\w{1,40}\.){0,6}\w{0,40}(?:Error|Exception)(?::|$))"
+)
 
 
 def fenced_sessions(lines: Sequence[str], inside: Sequence[bool], *, fence: str) -> list[str]:

@@ -19,6 +19,7 @@ _BEGINS = re.compile(
 )
 _INDENTED = re.compile(r"(?: {4}|\t)[ \t]*(?:import |from \w|print\(|[A-Za-z_][\w.]{0,60}(?:\(| = ))")
 _ARROW = re.compile(r"[ \t]{0,8}(?:[-=]{1,2}>|→)[ \t]{0,4}\S")
+_MARKS = re.compile(r"(?:> ?){1,4}(?!>)")
 _HEADING = re.compile(r"#{1,6} +\S")
 # Names that are used without an import.
 _ALIASES = frozenset(
@@ -67,6 +68,19 @@ def fenced_bare_statements(text: str, *, fence: str) -> str:
             return "\n".join([*lines[:at], "", f"{fence}python", *lines[at:end], fence, "", *lines[end:]])
         at = max(end, at + 1)
     return text
+
+
+def fenced_quotation(text: str, *, fence: str) -> str:
+    """The text with such statements in a fence that a mail quotes, its lines without their marks."""
+    lines = text.split("\n")
+    if not any(line.startswith(">") for line in lines):
+        return text
+    plain = "\n".join(_MARKS.sub("", line, count=1) if line.startswith(">") else line for line in lines)
+    if re.search(r"^(?:import|from) \w", plain, re.MULTILINE):
+        # A whole script is found without this.
+        return text
+    program = fenced_bare_statements(plain, fence=fence)
+    return program if program != plain else text
 
 
 def fenced_arrows(text: str, *, fence: str) -> str:

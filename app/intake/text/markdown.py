@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from app.intake.code.syntax import parses
 from app.intake.sessions.joined_lines import fenced_joined_lines
 from app.intake.text.bare_code import fenced_bare_code
 from app.intake.text.bare_sessions import fenced_sessions
-from app.intake.text.bare_statements import fenced_arrows, fenced_bare_statements
+from app.intake.text.bare_statements import fenced_arrows, fenced_bare_statements, fenced_quotation
 from app.intake.text.notebook_cells import sessions_of_cells
 from app.intake.text.open_fences import closed_fences, separated_fences
 from app.intake.text.tags import without_tags
@@ -173,6 +174,8 @@ def _fenced_pre(text: str) -> str:
             inside, rest = True, tag[2]
         end = _PRE_END.search(rest)
         code = _CODE_TAG.sub("", rest[: end.start() if end else None])
+        # An entity before a prompt is no text of Python.
+        code = html.unescape(code) if "&gt;&gt;&gt;" in code else code
         result += [code] if code or rest == line else []
         if end:
             result += [_PRE_FENCE, "", rest[end.end() :]]
@@ -250,6 +253,7 @@ def blocks_of(text: str) -> list[Block]:
     if not _has_fence(source):
         program = fenced_bare_code(source, fence=_PRE_FENCE)
         program = program if program != source else fenced_bare_statements(source, fence=_PRE_FENCE)
+        program = program if program != source else fenced_quotation(source, fence=_PRE_FENCE)
         source = program if program != source else fenced_arrows(source, fence=_PRE_FENCE)
     lines = source.split("\n")
     reader = MarkdownIt("commonmark", {"maxNesting": _MOST_NESTING}).disable(

@@ -19,9 +19,14 @@ from app.intake.words.vocabulary import EXCEPTION_LINE, is_printed_line
 _COMPUTES = (ast.Call, ast.BinOp, ast.Compare, ast.Subscript, ast.BoolOp, ast.UnaryOp)
 _SEEN_HEADS = re.compile(
     r"(?:the )?(?:actual|got|get|gives|i get|is|observed|seen|wrong|results?|outputs?|prints?|printed"
+    r"|what (?:happens|happened|i (?:get|got|see)|it (?:gives|returns|prints))"
     r"|returned|returns|value|today|now|current|currently)(?: (?:results?|outputs?|values?))?",
     re.IGNORECASE,
 )
+_RIGHT_HEADS = re.compile(
+    r"(?:what )?(?:i want(?:ed)?|should(?: \w{1,12}){0,3}|it should (?:be|give|return))", re.IGNORECASE
+)
+_DIGITS = 4
 _MOST_CELL = 300
 
 
@@ -38,14 +43,20 @@ def with_tables_of_calls(parts: Sequence[Part]) -> list[Part]:
 
 def _session_of(table: Table, heading: str) -> list[Part]:
     heads = [cell.strip("`*_: ") for cell in table[0]] if table else []
-    right = [at for at, head in enumerate(heads) if side_of_label(head) == EXPECTED]
+    right = [
+        at for at, head in enumerate(heads) if side_of_label(head) == EXPECTED or _RIGHT_HEADS.fullmatch(head)
+    ]
     calls = [at for at in range(len(heads)) if table[1:] and all(_is_call(row[at]) for row in table[1:])]
     seen = [at for at, head in enumerate(heads) if at not in {*right, *calls} and _SEEN_HEADS.fullmatch(head)]
+    seen = seen or [at for at, head in enumerate(heads) if side_of_label(head) == SEEN]
     if len(calls) != 1 or len(seen) != 1 or len(right) > 1:
         return []
     rows = [[cell.strip("`* ") for cell in row] for row in table[1:]]
     # A call that gives the right value would only hide which of them does not.
     wrong = [row for row in rows if not right or row[seen[0]] != row[right[0]]]
+    if right and _are_alike([row[seen[0]] for row in wrong], [row[right[0]] for row in wrong]):
+        # Lines are looked for in any order, and the right value of one call is the wrong one of another.
+        wrong = wrong[:1]
     values = [row[seen[0]] for row in wrong]
     if not wrong or not all(map(_is_value, values)) or _ends_early(values):
         return []
@@ -62,6 +73,12 @@ def _session_of(table: Table, heading: str) -> list[Part]:
 
 def _is_value(cell: str) -> bool:
     return is_literal(cell) or is_printed_line(cell)
+
+
+def _are_alike(values: Sequence[str], wishes: Sequence[str]) -> bool:
+    """Whether a value is also the right one of another row, perhaps with other digits."""
+    pairs = [(one, wish) for at, one in enumerate(values) for to, wish in enumerate(wishes) if at != to]
+    return any(one.startswith(wish[:_DIGITS]) or wish.startswith(one[:_DIGITS]) for one, wish in pairs)
 
 
 def _ends_early(values: Sequence[str]) -> bool:
