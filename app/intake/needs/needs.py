@@ -46,6 +46,12 @@ _NEEDED_BY_METHODS = {
         "to_xml": "lxml",
         "read_xml": "lxml",
     },
+    "polars": {
+        "from_pandas": "pyarrow",
+        "to_pandas": "pyarrow",
+        "to_arrow": "pyarrow",
+        "from_arrow": "pyarrow",
+    },
     "networkx": {
         "draw": "matplotlib",
         "pagerank": "scipy",
