@@ -2,8 +2,8 @@
 
 `phrases/` has a file for each language. A phrase has words that are no English ones. `/` stands between words
 of which one is there, and `( )` around one that may be absent. A phrase that ends with `:` is a caption: its
-colon follows, or the line ends. One that ends with `…` stands before a value only, and one that begins with
-it after one.
+colon follows, or it is the whole line. One that ends with `…` stands before a value only, and one that begins
+with it after one.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _stands(
     return (
         tuple(signs.replace("’", "'").replace("\u00a0", " ") for signs in between) == phrase.between
         and _may_begin(phrase, line, spans[at][0])
-        and _may_end(phrase, line, spans[end - 1][1])
+        and _may_end(phrase, line, spans[at][0], spans[end - 1][1])
     )
 
 
@@ -96,14 +96,19 @@ def _may_begin(phrase: Phrase, line: str, start: int) -> bool:
     return before.removesuffix(" ").endswith((*_END_VALUES, *_CONSTANTS))
 
 
-def _may_end(phrase: Phrase, line: str, end: int) -> bool:
+def _may_end(phrase: Phrase, line: str, start: int, end: int) -> bool:
     after = line[end : end + _MOST_BESIDE]
     match phrase.ends:
         case ":":
-            return (after.lstrip("*_ \u00a0") or ":").startswith(":")
+            rest = after.lstrip("*_ \u00a0")
+            return rest.startswith(":") if rest else _is_first(line, start)
         case "…":
             return after.lstrip(": \u00a0").startswith((*_BEGIN_VALUES, *_CONSTANTS))
     return not after.startswith("-")
+
+
+def _is_first(line: str, start: int) -> bool:
+    return start <= _MOST_BESIDE and not line[:start].strip("#*_-.) 0123456789")
 
 
 @cache

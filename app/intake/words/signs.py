@@ -6,7 +6,9 @@ import re
 
 # A value follows, maybe behind a particle.
 _VALUE = r"(?=[ \t：:、，,]{0,3}(?:[`\d\[({<'\"“「-]|True|False|None|nan))"
-_CAPTION = r"(?=[ *]{0,3}(?:[:：]|$))"
+# A colon follows, or a short line ends.
+_SHORT = "|".join(rf"(?<=^.{{{length}}})" for length in range(2, 9))
+_CAPTION = rf"(?:(?=[ *]{{0,3}}[:：])|(?=[ *]{{0,3}}$)(?:{_SHORT}))"
 _RUN_ZH = r"每(?:次|一次)(?:运行|運行|執行|执行|启动|啟動|跑)?(?:程序|程式|脚本)?(?:时|時)?(?:得到)?的?"
 _RUN_KO = r"(?:실행할 때마다|매번|실행마다|돌릴 때마다)"
 _PHRASES: tuple[tuple[str, str], ...] = (
@@ -45,6 +47,13 @@ _PHRASES: tuple[tuple[str, str], ...] = (
         ),
     ),
     ("actually ", r"実際に?は、?|실제로는"),
+    (
+        "is expected",
+        (
+            r"[がを](?:出|発生す|送出され|投げられ)る(?:べき|はず)(?:です|だ|でした|なのに|ですが)?"
+            r"|(?:이|가) (?:발생해야|나야|떠야|던져져야) ?(?:합니다|한다|하는데|할)"
+        ),
+    ),
     # Another condition.
     (
         "if I change",
@@ -261,7 +270,8 @@ def in_english_signs(text: str, following: str = "") -> str:
     words = _ANY.sub(
         lambda match: _with_spaces(_PHRASES[int((match.lastgroup or "s0")[1:])][0]), text + following
     )
-    return words[: -len(following)] if following else words
+    words = words[: -len(following)] if following else words
+    return words.replace("  ", " ")
 
 
 def _with_spaces(word: str) -> str:
