@@ -53,7 +53,7 @@ def test_a_report_is_read_as_it_is_meant(right: str, text: str) -> None:
     "text",
     [
         "The sale of item 4: it prints 5 real values, and the hat is on sale. Real: 3. Die 4.",
-        "We met the conditions, and Dan, AMA member, has NA 4 in two of the mats; sort `x` it.",
+        "We met on a `x` machine, and Dan, AMA member, has NA 4 in two of the mats; sort `x` it.",
         "Run `Obtido: 3` and “Gekregen: 4” and «Получено: 5» and 「期待 6」 there.",
     ],
 )
