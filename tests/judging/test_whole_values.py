@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 
 import pytest
+from judging_builders import result
 
-from app.intake.claim.claims import Trait
+from app.intake.claim.claims import Check, CheckKind, Trait
+from app.judging.check.printed_traits import judge_printed_traits
 from app.judging.gone.traits import HAS
+from app.judging.judgement import CheckResult
 from app.judging.output.whole_values import elements_of
 
 
@@ -46,3 +49,16 @@ def test_nan_is_an_element() -> None:
 )
 def test_a_value_is_more_than_zeros_or_nan(trait: Trait, value: str, *, has: bool | None) -> None:
     assert HAS[trait](value) is has
+
+
+@pytest.mark.parametrize(
+    ("stdout", "answer"),
+    [
+        ("[1 2]\n[1 2]\n", CheckResult.MET),
+        ("[1 2]\n[2 1]\n", CheckResult.ABSENT),
+        ("  a  \na\n", CheckResult.OTHER),
+    ],
+)
+def test_a_value_that_differs_in_blanks_is_not_unchanged(stdout: str, answer: CheckResult) -> None:
+    check = Check(text="unchanged", kind=CheckKind.LACKS, trait=Trait.DISTINCT, among=(1, 2), prints=2)
+    assert judge_printed_traits(check, result(stdout=stdout)) is answer

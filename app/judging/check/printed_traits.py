@@ -94,7 +94,8 @@ def _is_finite(value: str) -> bool:
 def _judge_distinct(values: Sequence[str]) -> CheckResult:
     different = len({" ".join(value.split()) for value in values})
     if different == 1:
-        return CheckResult.MET
+        # Values that differ in blanks alone may be what `strip` makes of them.
+        return CheckResult.MET if len(set(values)) == 1 else CheckResult.OTHER
     if len({len(tokens_of_value(value)) for value in values}) > 1:
         # These are no values of one kind.
         return CheckResult.OTHER
