@@ -72,6 +72,8 @@ def test_a_cell_of_ipython_goes_on_too() -> None:
         ("mean of integers", "`mean` should accept integers, as it does floats."),
         ("mean of integers", "Expected `tensor(1.5000)`, as for floats."),
         ("mean of integers", "Why is there a RuntimeError? I expect 2."),
+        ("mean of integers", "I expect `tensor(2)` for the first."),
+        ("mean of integers", "`torch.tensor([1, 2]).mean()` should be `tensor(2)`."),
     ],
 )
 def test_an_error_that_the_report_is_about_stays(title: str, words: str) -> None:

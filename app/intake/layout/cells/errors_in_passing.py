@@ -26,6 +26,12 @@ _FAILURE = re.compile(
     r"|invalid\w*|possible|impossible|unable|cannot)\b|\bcan['’]?t\b",
     FLAGS,
 )
+# `I expect 27 for the first` speaks of a statement above the last one.
+_EARLIER = re.compile(
+    r"\b(?:first|former|second|other|latter)(?= (?:call|line|statement|one|case|command|example|expression"
+    r"|input|try|attempt|prompt)\b|[.,;:)]|$)",
+    FLAGS | re.MULTILINE,
+)
 # `The first error is fine, of course`, `the typo is mine`, `it fails, as it should`.
 _EXCUSED = re.compile(
     r"\b(?:typo|mistyped|my (?:own )?(?:mistake|fault|slip))\b"
@@ -57,7 +63,7 @@ class _Words:
 
     @property
     def speak_of_failure(self) -> bool:
-        return _FAILURE.search(self.text) is not None
+        return _FAILURE.search(self.text) is not None or _EARLIER.search(self.text) is not None
 
     def name(self, names: set[str]) -> bool:
         return not names.isdisjoint(_NAME.findall(self.text))
@@ -99,7 +105,11 @@ def _is_in_passing(cell: Cell, last: Cell, words: _Words) -> bool:
     if not _can_go_on(cell) or cell.error == last.error:
         return False
     only_here, only_last = _names_in(cell) - _names_in(last), _names_in(last) - _names_in(cell)
-    if words.name(only_here) or (_type_of(cell) in words.text and not words.excuses):
+    if (
+        words.name(only_here)
+        or cell.typed.strip() in words.text
+        or (_type_of(cell) in words.text and not words.excuses)
+    ):
         return False
     if last.error:
         return words.excuses or words.name(only_last)
