@@ -334,3 +334,27 @@ def test_the_function_that_was_interrupted_is_looked_for_in_the_stacks() -> None
     text = f"# It hangs\n\n```python\npysbd.Segmenter()\n```\n\n```\n{shown}```\n"
     (bug,) = read(text).claim.having(Role.BUG)
     assert (bug.kind, bug.message) == (CheckKind.HANG, "in replace_all_periods")
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["As soon as I use Python 3.14", "Once we switch to Python 3.14", "Whenever I upgrade to Python 3.14"],
+)
+def test_the_version_that_somebody_begins_to_use_is_the_place(words: str) -> None:
+    text = (
+        f"# It is gone\n\nAll works on Python 3.11. {words} the interpreter dies with a segmentation fault.\n\n"
+        "```python\nprint(sorted(range(12))[:3])\n```\n\n```\nSegmentation fault (core dumped)\n```\n"
+    )
+    (bug,) = read(text).claim.having(Role.BUG)
+    assert (bug.kind, bug.where.version) == (CheckKind.CRASH, "python >=3.14")
+
+
+@pytest.mark.parametrize("words", ["fwiw with", "Btw, with", "FYI: with"])
+def test_an_error_with_a_setting_on_top_is_another_condition(words: str) -> None:
+    text = (
+        "# NaN\n\n```python\nimport jax\nprint(jax.numpy.sqrt(-1.0))  # nan\n```\n\n"
+        f'{words} `jax.config.update("jax_debug_nans", True)` on top it stops with\n\n'
+        "```\nFloatingPointError: invalid value (nan) encountered in sqrt\n```\n"
+    )
+    claim = read(text).claim
+    assert [check.lines for check in claim.having(Role.BUG)] == [("nan",)]

@@ -83,6 +83,7 @@ _ON = re.compile(r"(?:\.\d{1,2})?(?: on(?:wards?)?\b| and (?:later|up|above|newe
 _SINCE = re.compile(
     r"\b(?:since|starting (?:from|with|in)|as of|from"
     r"|after (?:the )?(?:upgrade|update|upgrading|updating) to|beginning with|introduced in"
+    r"|(?:as soon as|once|when|whenever) (?:i|we|you) (?:use|install|switch to|upgrade to|update to|move to)"
     rf"|regression (?:in|since|from)) {_VERSION.format(name='version')}(?P<on> (?:on|onwards?"
     r"|and (?:later|up|above|newer)))?",
     FLAGS,

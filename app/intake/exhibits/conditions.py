@@ -14,7 +14,9 @@ from app.intake.words.keyed_pattern import keyed_pattern, words_of
 _OPENING = keyed_pattern(
     "if when whenever once with without after by using upon while changing setting passing replacing adding "
     "removing switching turning enabling disabling wenn mit avec si con cuando",
-    r"(?:^|[,;:(]\s*|\b(?:but|and|also|then|however|however,|now|interestingly,?|note(?: that)?,?) )"
+    r"(?:^|[,;:(]\s*|\b(?:but|and|also|then|however|however,|now|interestingly,?"
+    r"|note(?: that)?,?|fwiw,?|fyi,?|btw,?|p\.?s\.?:?"
+    r"|by the way,?) )"
     r"(?:if|when|whenever|once|with|without|after|by|using|upon|while|changing|setting|passing|replacing|adding"
     r"|removing|switching|turning|enabling|disabling|wenn|mit|avec|si|con|cuando)\b",
 )
@@ -24,6 +26,7 @@ _OTHER_CODE = re.compile(
     r"|\b(?:en|dis)abl(?:e[ds]?|ing)\b|\breplac(?:e[ds]?|ing)\b|\bchang(?:e[ds]?|ing)\b|\bswap(?:ped|ping)?\b"
     r"|\bremov(?:e[ds]?|ing)\b|\badd(?:ed|ing|s)?\b|\bcomment(?:ed|ing)? (?:it |this |that |.{1,40} )?out\b"
     r"|\bun-?comment\w*|\bpass(?:ed|ing)?\b|\bset(?:ting)?\b|\bswitch(?:ed|ing)?\b|\bmodif(?:y|ied|ying)\b"
+    r"|\bon top\b|\bin addition\b|\badditionally\b"
     r"|\bstatt\b|\banstelle\b|\bau lieu\b|\ben lugar\b|\bwithout (?:the|it|that|this|`|@)"
     r"|\b(?:side note|by the way|unrelated|incidentally|in passing|apart from that)\b",
     re.IGNORECASE,
