@@ -342,7 +342,7 @@ def test_the_function_that_was_interrupted_is_looked_for_in_the_stacks() -> None
 )
 def test_the_version_that_somebody_begins_to_use_is_the_place(words: str) -> None:
     text = (
-        f"# It is gone\n\nAll works on Python 3.11. {words} the interpreter dies with a segmentation fault.\n\n"
+        f"# It is gone\n\nAll works on Python 3.11. {words} the interpreter dies with a segfault.\n\n"
         "```python\nprint(sorted(range(12))[:3])\n```\n\n```\nSegmentation fault (core dumped)\n```\n"
     )
     (bug,) = read(text).claim.having(Role.BUG)
