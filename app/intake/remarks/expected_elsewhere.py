@@ -63,7 +63,7 @@ _LITERAL_OF_A_LINE = re.compile(rf"(?:{LITERAL}|,| )+", FLAGS)
 _OF_A_ROW = re.compile(
     rf"(?:\w\[(?P<index>\d{{1,6}})(?:, ?\d{{1,6}})?\]"
     rf"|\b(?:row|index|entry|element|zeile|ligne|fila|riga|строка|第) ?(?P<row>\d{{1,6}}))(?: ?行)?`?"
-    rf"(?: of [\w ]{{1,30}})? {{1,2}}{_SHOULD} {{1,2}}`?(?P<expected>{NUMBER})",
+    rf"(?: of [\w ]{{1,30}})? {{1,2}}(?:it )?{_SHOULD} {{1,2}}`?(?P<expected>{NUMBER})",
     FLAGS,
 )
 _PLACES = {"first": 0, "second": 1, "third": 2, "last": -1}
