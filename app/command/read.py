@@ -20,6 +20,7 @@ from app.intake.model.prompt import messages, schema
 from app.intake.read import read, text_for_model, with_answer
 from app.intake.reading import Reading
 from app.judging.judgement import Verdict
+from app.runs.run_object.answer.check_findings import told_apart
 from app.runs.run_object.assemble import assemble, report_part
 from app.runs.run_object.document import RunDocument
 from app.runs.run_object.facts import RunFacts
@@ -89,7 +90,8 @@ def _as_text(reading: Reading) -> Text:
     text.append("\n" if report.claim.checks else "\nno claim that could be checked\n")
     for check in report.claim.checks:
         where = " ".join(visible(f"{key} {value}") for key, value in check.where.items() if value)
-        kind = f"{check.role}, {check.kind}{f', {where}' if where else ''}"
+        value = visible(told_apart(report.claim.checks, check))
+        kind = ", ".join(word for word in (check.role, check.kind, value, where) if word)
         text.append(f"claim ({kind}): {one_line(check.text, most=MOST_CHARACTERS)}\n")
     for dropped in reading.model.dropped if reading.model else ():
         text.append(f"not taken from the model's answer: {visible(dropped)}\n", "yellow")

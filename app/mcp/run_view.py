@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from app.intake.reading import Ask
@@ -13,7 +14,9 @@ from app.judging.judgement import SIGHTINGS, Verdict
 from app.mcp.caveats import caveats_of
 from app.mcp.strangers_text import StrangersText, quote, quote_end
 from app.mcp.views import AnswerView, CellView, CheckView, ReadView, RunView, ScriptView
+from app.runs.run_object.answer.check_findings import checks_of_job, told_apart
 from app.runs.run_object.answer.part import AnswerPart
+from app.runs.run_object.claim_part import CheckPart
 from app.runs.run_object.document import AttemptPart, JobPart, ReportPart, RunDocument
 
 _WORD = re.compile(r"[a-z][a-z0-9_.-]{0,59}")
@@ -35,7 +38,7 @@ def word(text: str | None) -> str | None:
 def run_view(run: RunDocument, size: Size, *, url: str, withdraw_url: str | None = None) -> RunView:
     """The view of a run. Cells that show the claim come first."""
     jobs = sorted(run.jobs, key=_weight)
-    cells = [_cell(job, size) for job in jobs[: size.items]]
+    cells = [_cell(run.report.claim.checks, job, size) for job in jobs[: size.items]]
     estimate = run.estimate
     done_in = None if estimate is None or estimate.done_in is None else estimate.done_in.at_most
     return RunView(
@@ -88,7 +91,7 @@ def _weight(job: JobPart) -> int:
     return 2 if job.verdict in {None, Verdict.NO_RESULT, Verdict.CANNOT_SHOW} else 1
 
 
-def _cell(job: JobPart, size: Size) -> CellView:
+def _cell(checks: Sequence[CheckPart], job: JobPart, size: Size) -> CellView:
     attempt = _telling(job.attempts)
     exception = None if attempt is None else attempt.exception
     output = "" if attempt is None else attempt.stdout or attempt.stderr
@@ -108,11 +111,13 @@ def _cell(job: JobPart, size: Size) -> CellView:
         output_end=quote_end(output, size.characters) if output else None,
         checks=[
             CheckView(
-                check=quote(check.text, size.characters),
-                result=str(check.result),
-                observed=quote(check.observed, size.characters),
+                check=quote(finding.text, size.characters),
+                role=check.role,
+                number=quote(number, size.characters) if (number := told_apart(checks, check)) else None,
+                result=str(finding.result),
+                observed=quote(finding.observed, size.characters),
             )
-            for check in job.checks[: size.items]
+            for check, finding in islice(checks_of_job(checks, job), size.items)
         ],
     )
 

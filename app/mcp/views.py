@@ -49,6 +49,10 @@ class CheckView(View):
     """A check of the claim in a cell."""
 
     check: StrangersText
+    role: str = Field(description="`bug`, `expected` or `detail`")
+    number: StrangersText | None = Field(
+        default=None, description="the number that it asks for, if another check has the same words"
+    )
     result: str = Field(description="`met`, `absent`, `other` or `unreached`")
     observed: StrangersText
 

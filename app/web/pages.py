@@ -28,6 +28,7 @@ from app.runs.estimates.wording import (
     queue_position_text,
     time_since,
 )
+from app.runs.run_object.answer.check_findings import told_apart
 from app.runs.run_object.answer.disposition_part import DISPOSITIONS
 from app.runs.run_object.answer.new_warnings import warning_text
 from app.runs.run_object.reading_notes import needs_in_words, outcomes_in_words, repair_diff
@@ -61,6 +62,7 @@ MOST = {
 
 
 _NEED_FILTERS = {"needs": needs_in_words, "outcomes": outcomes_in_words}
+_CONSTANTS = {"BASIS": BASIS, "STAGES": STAGES, "DISPOSITIONS": DISPOSITIONS, **MOST}
 
 
 @cache
@@ -117,11 +119,9 @@ def environment() -> Environment:
         "labels": labels,
         "badges": badges,
         "static": static_url,
-        "BASIS": BASIS,
-        "STAGES": STAGES,
         "exhibits": exhibits,
-        "DISPOSITIONS": DISPOSITIONS,
-        **MOST,
+        "told_apart": told_apart,
+        **_CONSTANTS,
     }
     return templates
 

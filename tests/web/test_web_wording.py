@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 from recorded_runs import recording
+from rich.console import Console
 
+from app.command.terminal.render import render
 from app.judging.judgement import CheckResult, Scope, Verdict
-from app.runs.run_object.document import RunDocument
+from app.mcp.run_view import Size, run_view
+from app.runs.run_object.claim_part import ClaimPart
+from app.runs.run_object.document import FindingPart, RunDocument
 from app.web.text import labels
 from app.web.views.environments import distinguishing_fields, environment_views
 from app.web.views.markdown_copy import run_markdown
 from app.web.views.reports import claim_rows
-from app.web.views.runs import card_groups
+from app.web.views.runs import card_groups, checks_of
 from app.web.views.wording import as_reported, scope_fields, scope_words, what_is_missing
 from worker.contract import CardState, Gpu
 from worker.contract.names import SETTINGS
@@ -110,19 +116,45 @@ def test_equal_cards_are_counted() -> None:
     ]
 
 
-def test_two_checks_of_the_same_words_keep_their_own_results() -> None:
+def said_twice() -> RunDocument:
+    """A run whose report says "prints 7 instead of 1.5", where 1.5 is seen."""
     run = recorded("logdet_cpu_isa")
-    check = run.report.claim.checks[0]
-    claim = run.report.claim.model_copy(
-        update={"checks": [check, check.model_copy(update={"role": "expected"})]}
+    words = {"text": "prints 7 instead of 1.5", "kind": "value", "where": {}, "over": "attempt"}
+    checks = [{**words, "role": "bug", "number": "7"}, {**words, "role": "expected", "number": "1.5"}]
+    report = run.report.model_copy(update={"claim": ClaimPart.model_validate({"checks": checks})})
+    findings = [
+        FindingPart(text=words["text"], result=result, observed="1.5")
+        for result in (CheckResult.ABSENT, CheckResult.MET)
+    ]
+    job = run.jobs[0].model_copy(update={"checks": findings})
+    return run.model_copy(update={"report": report, "jobs": [job]})
+
+
+def test_two_checks_of_the_same_words_keep_their_own_results() -> None:
+    run = said_twice()
+    rows = claim_rows(run)
+    assert [(row.number, row.result, row.others) for row in rows] == [
+        ("7", CheckResult.ABSENT, 0),
+        ("1.5", CheckResult.MET, 0),
+    ]
+    assert [[result for result, _ in row.results] for row in checks_of(run)] == [
+        [CheckResult.ABSENT],
+        [CheckResult.MET],
+    ]
+    assert "The report says 7 (here: it did not happen):" in run_markdown(
+        run, address="https://samehere.example/runs/1"
     )
-    finding = run.jobs[0].checks[0].model_copy(update={"text": check.text, "result": CheckResult.MET})
-    job = run.jobs[0].model_copy(
-        update={"checks": [finding, finding.model_copy(update={"result": CheckResult.OTHER})]}
-    )
-    twice = run.model_copy(update={"report": run.report.model_copy(update={"claim": claim}), "jobs": [job]})
-    assert [row.result for row in claim_rows(twice)] == [CheckResult.MET, CheckResult.OTHER]
-    assert [row.others for row in claim_rows(twice)] == [0, 0]
+    shown = io.StringIO()
+    render(run, Console(file=shown, width=200, markup=False, emoji=False, highlight=False, no_color=True))
+    lines = [line for line in shown.getvalue().splitlines() if "instead of" in line]
+    label = run.jobs[0].target.label
+    assert lines == [
+        f"- “prints 7 instead of 1.5” (7): absent on {label}",
+        f"- “prints 7 instead of 1.5” (expected 1.5): met on {label}",
+    ]
+    view = run_view(run, Size(characters=200, items=5), url="https://samehere.example/runs/1")
+    told = [(check.role, check.number and check.number.untrusted_text) for check in view.cells[0].checks]
+    assert told == [("bug", "7"), ("expected", "1.5")]
 
 
 def test_every_setting_has_words() -> None:

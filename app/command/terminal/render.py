@@ -14,6 +14,8 @@ from app.intake.claim.claims import CheckKind
 from app.judging.cause import trace_verdict
 from app.judging.judgement import CheckResult, ComparisonResult, Verdict
 from app.judging.verdict.contrast import ContrastKind
+from app.runs.run_object.answer.check_findings import findings_of, told_apart
+from app.runs.run_object.claim_part import CheckPart
 from app.runs.run_object.document import (
     AttemptPart,
     ComparisonPart,
@@ -174,30 +176,32 @@ def _ending(attempt: AttemptPart) -> str:
 
 def _checks(document: RunDocument) -> Iterator[str]:
     """Each check with its results, once for all cells that agree."""
-    texts: set[str] = set()
-    for check in document.report.claim.checks:
+    checks = document.report.claim.checks
+    exact_shown: set[str] = set()
+    for number, check in enumerate(checks):
         results: dict[str, list[str]] = {}
-        for job in document.jobs:
-            for finding in job.checks:
-                if finding.text == check.text:
-                    results.setdefault(str(finding.result), []).append(label(job))
+        exact = ""
+        for job, finding in findings_of(document, number):
+            results.setdefault(str(finding.result), []).append(label(job))
+            exact = exact or finding.exact
         outcome = "; ".join(
             f"{result} on {_few(dict.fromkeys(labels))}" for result, labels in results.items()
         )
-        exact = [
-            finding.exact
-            for job in document.jobs
-            for finding in job.checks
-            if finding.text == check.text and finding.exact
-        ]
         # Two checks often have the same words: the bug and the expected value. The exact value is shown once.
-        if exact and check.text not in texts:
-            outcome += f". Held: {one_line(exact[0], most=SEEN_CHARACTERS)}"
-        texts.add(check.text)
-        where = " ".join(visible(f"{key} {value}") for key, value in check.where.items() if value)
-        role = "" if check.role == "bug" else f" ({check.role})"
-        words = f"“{one_line(check.text, most=SEEN_CHARACTERS)}”{role}{f' [{where}]' if where else ''}"
+        if exact and check.text not in exact_shown:
+            outcome += f". Held: {one_line(exact, most=SEEN_CHARACTERS)}"
+            exact_shown.add(check.text)
+        words = _check_words(checks, check)
         yield f"{words}: {outcome}" if outcome else words
+
+
+def _check_words(checks: Sequence[CheckPart], check: CheckPart) -> str:
+    """The words of a check, its role unless it is the bug, its number, and its place."""
+    role = "" if check.role == "bug" else check.role
+    about = " ".join(word for word in (role, visible(told_apart(checks, check))) if word)
+    where = " ".join(visible(f"{key} {value}") for key, value in check.where.items() if value)
+    words = f"“{one_line(check.text, most=SEEN_CHARACTERS)}”"
+    return f"{words}{f' ({about})' if about else ''}{f' [{where}]' if where else ''}"
 
 
 def _few(labels: dict[str, None], most: int = 4) -> str:

@@ -12,12 +12,13 @@ from functools import partial
 from app.judging.judgement import CheckResult
 from app.judging.needs.status import NeedStatus
 from app.judging.verdict.contrast import ContrastKind
+from app.runs.run_object.answer.check_findings import findings_of, told_apart
 from app.runs.run_object.answer.disposition_part import DISPOSITIONS, DispositionPart
 from app.runs.run_object.answer.flips import flip_in
 from app.runs.run_object.answer.new_warnings import NewWarning, new_warnings_of, warning_text
 from app.runs.run_object.answer.part import AnswerPart
 from app.runs.run_object.bisection_document import BisectionPart
-from app.runs.run_object.document import FindingPart, JobPart, RunDocument
+from app.runs.run_object.document import JobPart, RunDocument
 from app.runs.run_object.maintainer_acts import Overruling
 from app.runs.run_object.reading_notes import ignored_needs_words, outcomes_in_words
 from app.runs.run_object.removal_part import RemovalPart, removal_words, warning_words
@@ -291,13 +292,19 @@ def _times(job: JobPart) -> str:
 
 
 def _claim(run: RunDocument) -> Iterator[str]:
-    bugs = {check.text for check in run.report.claim.checks if check.role == "bug"}
+    """The first two checks of what happens, each with its strongest finding."""
+    order = list(CheckResult)
+    checks = run.report.claim.checks
     count = 0
-    for finding in _strongest(run):
-        if finding.text not in bugs or count == 2:
+    for number, check in enumerate(checks):
+        findings = [finding for _, finding in findings_of(run, number)]
+        if check.role != "bug" or not findings or count == 2:
             continue
         count += 1
-        yield f"The report says (here: {_CHECKS[finding.result]}):\n\n{fence(_shorten(finding.text))}"
+        finding = min(findings, key=lambda finding: order.index(finding.result))
+        value = told_apart(checks, check)
+        says = f"The report says{f' {plain(value)}' if value else ''}"
+        yield f"{says} (here: {_CHECKS[finding.result]}):\n\n{fence(_shorten(finding.text))}"
         if finding.observed and finding.observed != finding.text:
             yield f"Seen:\n\n{fence(_shorten(finding.observed))}"
         if finding.exact:
@@ -311,18 +318,6 @@ def _other_readings(run: RunDocument) -> Iterator[str]:
             bug = next((check for check in reading.checks if check.role == "bug"), None)
             if bug is not None:
                 yield f"It may also be read as:\n\n{fence(_shorten(bug.text))}"
-
-
-def _strongest(run: RunDocument) -> list[FindingPart]:
-    order = list(CheckResult)
-    best: dict[str, FindingPart] = {}
-    for job in run.jobs:
-        for finding in job.checks:
-            if finding.text not in best or order.index(finding.result) < order.index(
-                best[finding.text].result
-            ):
-                best[finding.text] = finding
-    return list(best.values())
 
 
 def _shorten(text: str, most: int = MOST_QUOTED) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from app.judging.judgement import CheckResult, ComparisonResult
 from app.runs.lookup.history import Point
 from app.runs.lookup.reports import ReportDetails
+from app.runs.run_object.answer.check_findings import findings_of, told_apart
 from app.runs.run_object.answer.new_warnings import NewWarning
 from app.runs.run_object.answer.part import AnswerPart
 from app.runs.run_object.claim_part import CheckPart, ClaimPart
@@ -38,10 +39,12 @@ MOST_COMPARED = 6
 class ClaimRow:
     """A check of the claim with its strongest result: the target, and the observation there.
 
-    `others` counts the other targets with the same result.
+    `others` counts the other targets with the same result. `number` is there if another check has the same
+    words.
     """
 
     check: CheckPart
+    number: str
     result: CheckResult | None
     observed: str
     exact: str
@@ -68,15 +71,16 @@ def claim_rows(run: RunDocument) -> list[ClaimRow]:
     order = list(CheckResult)
     rows = []
     for number, check in enumerate(run.report.claim.checks):
-        findings = views.findings_of(run, number)
+        findings = findings_of(run, number)
         best = min(findings, key=lambda pair: order.index(pair[1].result), default=None)
         rows.append(
             ClaimRow(
                 check=check,
+                number=told_apart(run.report.claim.checks, check),
                 result=None if best is None else best[1].result,
                 observed="" if best is None else best[1].observed,
                 exact="" if best is None else best[1].exact,
-                where="" if best is None else best[0],
+                where="" if best is None else views.label_of(best[0]),
                 others=0 if best is None else sum(one.result is best[1].result for _, one in findings) - 1,
             )
         )

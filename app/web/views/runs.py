@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from app.judging.cause.cause import sentence
 from app.judging.cause.trace_verdict import trace_sentences
 from app.judging.judgement import CheckResult, Verdict
+from app.runs.run_object.answer.check_findings import findings_of, told_apart
 from app.runs.run_object.claim_part import CheckPart
 from app.runs.run_object.document import (
     AttemptPart,
     ComparisonPart,
-    FindingPart,
     JobPart,
     RunDocument,
 )
@@ -46,9 +46,13 @@ class CellRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckRow:
-    """One check of the claim with its results, strongest first. Each result has the targets that gave it."""
+    """One check of the claim with its results, strongest first. Each result has the targets that gave it.
+
+    `number` is there if another check has the same words.
+    """
 
     check: CheckPart
+    number: str
     results: list[tuple[CheckResult, list[str]]]
 
 
@@ -125,28 +129,16 @@ def cells_of(run: RunDocument) -> list[CellRow]:
     ]
 
 
-def findings_of(run: RunDocument, number: int) -> list[tuple[str, FindingPart]]:
-    """The findings of a check, each with the label of its target.
-
-    Two checks may quote the same words. Then their findings are in the order of the checks.
-    """
-    checks = run.report.claim.checks
-    before = sum(check.text == checks[number].text for check in checks[:number])
-    findings = (
-        (label_of(job), [one for one in job.checks if one.text == checks[number].text]) for job in run.jobs
-    )
-    return [(label, same_text[before]) for label, same_text in findings if len(same_text) > before]
-
-
 def checks_of(run: RunDocument) -> list[CheckRow]:
     """The checks of the claim, each with its results and their targets."""
     rows = []
     for number, check in enumerate(run.report.claim.checks):
         labels: dict[CheckResult, list[str]] = {}
-        for label, finding in findings_of(run, number):
-            labels.setdefault(finding.result, []).append(label)
+        for job, finding in findings_of(run, number):
+            labels.setdefault(finding.result, []).append(label_of(job))
         results = [(result, labels[result]) for result in CheckResult if result in labels]
-        rows.append(CheckRow(check=check, results=results))
+        number_of_check = told_apart(run.report.claim.checks, check)
+        rows.append(CheckRow(check=check, number=number_of_check, results=results))
     return rows
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from app.judging.judgement import INCONCLUSIVE, SIGHTINGS, CheckResult, Verdict
+from app.runs.run_object.answer.check_findings import checks_of_job
 from app.runs.run_object.claim_part import CheckPart
 from app.runs.run_object.document import JobPart, RunDocument
 
@@ -44,13 +45,12 @@ def varies_elsewhere(run: RunDocument) -> bool:
 
 def lacks_the_expected(run: RunDocument) -> bool:
     """Whether the cells with another behaviour lack the expected one as well, which the report names."""
-    expected = {check.text for check in run.report.claim.checks if check.role == "expected"}
     results = {
         finding.result
         for job in run.jobs
         if job.verdict is Verdict.DIFFERENT
-        for finding in job.checks
-        if finding.text in expected
+        for check, finding in checks_of_job(run.report.claim.checks, job)
+        if check.role == "expected"
     }
     return results == {CheckResult.OTHER}
 
