@@ -85,7 +85,7 @@ def test_what_is_judged_is_fixed_before_the_first_attempt(web: Web) -> None:
     assert fixed["scripts"] == [queued["report"]["scripts"][0]["digest"]]
     assert len(fixed["targets"]) == len(queued["jobs"])
     page = web.client.get(f"/runs/{queued['id']}").text
-    assert "stored before the run" in page
+    assert "fixed before the run" in page
     assert "claim corrected since" not in page
 
 

@@ -150,8 +150,8 @@ def test_a_regression_is_what_happened() -> None:
     assert answer.what == "Regressed in numpy 2.4.0, fine in 2.3.5."
     assert answer.where == "Seen on AMD EPYC 9B14 with numpy 2.4.0. Not with numpy 2.3.5."
     assert answer.how_sure == (
-        "3 of 3 attempts (rate at least 27 %) against 0 of 5 (rate at most 45 %). That is hardly chance: with"
-        " equal rates it would come in 2 % of cases."
+        "3 of 3 attempts (true rate at least 27 %) against 0 of 5 (true rate at most 45 %). That is hardly"
+        " chance: with equal rates it would come in 2 % of cases."
     )
     assert answer.whose == "Open: it is not decided whether this is a bug."
     assert answer.owner is Owner.OPEN
@@ -189,8 +189,8 @@ def test_rates_of_versions_are_not_merged() -> None:
     matched = {"2.4.6": 8, "2.4.0": 4, "2.3.5": 9, "2.2.0": 6}
     answer = answer_of(run(*(cell(version, FLAKY, met, 20) for version, met in matched.items())))
     assert answer.how_sure == (
-        "8 of 20 attempts (rate 12 to 74 %), 4 of 20 attempts (rate 2 to 55 %), "
-        "9 of 20 attempts (rate 15 to 78 %) and 1 more place."
+        "8 of 20 attempts (true rate 12 to 74 %), 4 of 20 attempts (true rate 2 to 55 %), "
+        "9 of 20 attempts (true rate 15 to 78 %) and 1 more place."
     )
     assert answer.where == "Seen on AMD EPYC 9B14 with numpy 2.2.0, 2.3.5, 2.4.0 and 2.4.6."
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from job_verdicts import judged, verdict
 from judging_builders import check, prints, several
-from test_jobs import verdict
 
 from app.intake.claim.claims import CheckKind, Role
+from app.judging.judgement import CheckResult
 from app.judging.output.printed_lines import equal_tokens, tokens_of
 
 
@@ -32,6 +33,22 @@ from app.judging.output.printed_lines import equal_tokens, tokens_of
 def test_the_writing_decides(claimed: str, expected: str, printed: str, is_so: str) -> None:
     told = (prints(claimed), prints(expected, role=Role.EXPECTED))
     assert verdict(*told, results=several(3, f"begin\n{printed}\n")) == is_so
+
+
+@pytest.mark.parametrize(
+    ("printed", "of_bug", "of_expected"),
+    [
+        ("[np.float32(1.5)]", CheckResult.MET, CheckResult.ABSENT),
+        ("[1.5]", CheckResult.ABSENT, CheckResult.MET),
+        ("[2.5]", CheckResult.OTHER, CheckResult.OTHER),
+    ],
+)
+def test_the_expected_spelling_is_not_seen_in_the_claimed_one(
+    printed: str, of_bug: CheckResult, of_expected: CheckResult
+) -> None:
+    told = (prints("[np.float32(1.5)]"), prints("[1.5]", role=Role.EXPECTED))
+    found = judged(*told, results=several(3, f"{printed}\n")).findings
+    assert [finding.result for finding in found] == [of_bug, of_expected]
 
 
 def test_a_value_is_as_well_a_spelling() -> None:

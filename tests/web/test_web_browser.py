@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy_versions
 import pytest
 from hostile_web import Hostile
 from playwright.sync_api import Browser, Page, expect
@@ -101,6 +102,28 @@ def test_what_one_reads_stays_while_a_run_fills_in(web: Web, browser: Browser) -
         expect(page.locator(DECIDED)).to_have_text("● reproduced")
         assert script.evaluate("(element) => element.mine && document.activeElement === element")
         assert page.evaluate("getSelection().toString()").strip() == SCRIPT.strip()
+
+
+def test_the_place_without_the_bug_appears_after_the_run_has_ended(web: Web, browser: Browser) -> None:
+    broken = {"2.4.0": True, "2.3.5": False}
+    numpy_versions.say_hello(web.stage, *broken)
+    run = web.client.post(
+        "/api/v1/runs", json={"script": numpy_versions.SCRIPT, "claim": "RuntimeError: boom"}
+    ).json()
+    with opened(browser, web.url) as page:
+        page.goto(f"/runs/{run['id']}")
+        while web.stage.run(run["id"]).state != "finished":
+            for attempt in web.stage.dispatch():
+                numpy_versions.answer(web.stage, attempt, broken)
+        expect(page.locator("#part-verdict")).to_contain_text("One target more is being tried")
+        with opened(browser, web.url) as later:
+            later.goto(f"/runs/{run['id']}")
+            expect(later.locator("#part-verdict")).to_contain_text("One target more is being tried")
+            numpy_versions.finish(web.stage, broken)
+            for one in (page, later):
+                expect(one.locator("#part-verdict")).to_contain_text(
+                    "It does not happen on cpu@numpy-2.3.5.", timeout=20_000
+                )
 
 
 def test_a_run_is_stopped_by_its_button(web: Web, browser: Browser) -> None:
@@ -212,7 +235,7 @@ def test_facts_stand_beside_their_names_and_the_footer_below_the_text(web: Web, 
     run = web.stage.submit().document.id
     finish(web.stage)
     tops = """() => { const name = [...document.querySelectorAll(".facts dt")]
-      .find((one) => one.textContent === "stored before the run");
+      .find((one) => one.textContent === "fixed before the run");
       const [a, b] = [name, name.nextElementSibling.querySelector("summary")];
       return Math.abs(a.getBoundingClientRect().bottom - b.getBoundingClientRect().bottom); }"""
     lefts = """() => { const [a, b] = ["h1", "footer"].map((name) => document.querySelector(name));

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from app.intake.claim.claims import Check, CheckKind, Claim, Trait
+from app.intake.claim.claims import Check, CheckKind, Claim, Role, Trait
 from app.intake.reading import Script
 from app.intake.words.vocabulary import device_of
 from app.judging.check.by_kind import judge_kind
@@ -230,7 +230,8 @@ def _judge_text_alone(
     check: Check, expected: Sequence[Check], claim: Claim, stdout: str
 ) -> tuple[CheckResult, str | None] | None:
     """The result where spelling or dtypes, which do not count elsewhere, are the point of the claim."""
-    if (spelling := judge_spelling(check, expected, stdout)) is not None:
+    opposite = claim.having(Role.BUG) if check.role is Role.EXPECTED else expected
+    if (spelling := judge_spelling(check, opposite, stdout)) is not None:
         return spelling, None
     if Trait.AGREE not in claim.right_traits or expected:
         return None

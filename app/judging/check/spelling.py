@@ -12,12 +12,13 @@ from app.judging.output.printed_lines import MOST_CHARACTERS, equal_tokens, toke
 _PRINTED = {CheckKind.OUTPUT, CheckKind.VALUE}
 
 
-def judge_spelling(check: Check, expected: Sequence[Check], stdout: str) -> CheckResult | None:
-    """MET for the claimed spelling in the output, ABSENT for the expected one.
+def judge_spelling(check: Check, opposite: Sequence[Check], stdout: str) -> CheckResult | None:
+    """MET for the spelling of the check in the output, ABSENT for that of an opposite check.
 
-    None if the claim is not about spelling alone, or if nothing was printed.
+    The opposite of a claimed output is the expected one, and the other way round. None if the claim is not
+    about spelling alone, or if nothing was printed.
     """
-    for other in expected:
+    for other in opposite:
         pairs = _spelled_apart(check, other)
         if pairs and stdout.strip():
             return _judge_lines(pairs, stdout.splitlines())
@@ -25,11 +26,12 @@ def judge_spelling(check: Check, expected: Sequence[Check], stdout: str) -> Chec
 
 
 def _spelled_apart(check: Check, other: Check) -> list[tuple[str, str]]:
-    """Pairs of a claimed and an expected line with the same meaning in another spelling.
+    """Pairs of a line of the check and one of its opposite with the same meaning in another spelling.
 
     Empty if any two lines differ in meaning.
     """
-    if other.role is not Role.EXPECTED or not {check.kind, other.kind} <= _PRINTED:
+    is_opposite = (check.role is Role.EXPECTED) is not (other.role is Role.EXPECTED)
+    if not is_opposite or not {check.kind, other.kind} <= _PRINTED:
         return []
     claimed, expected = _texts(check), _texts(other)
     tokens = [(tokens_of(one), tokens_of(two)) for one, two in zip(claimed, expected, strict=False)]

@@ -88,6 +88,8 @@ def run_values(document: RunDocument, *, address: str, places: Places = FIRST) -
             most_rows=views.MOST_FACTS,
         ),
         "live": run.state in OPEN_STATES,
+        # A cell that looks for a contrast goes on after the run has ended.
+        "moves": run.state in OPEN_STATES or (run.contrast is not None and run.contrast.is_open),
         "state_words": state_words(run),
         "markdown": lazily(run_markdown, run, address=address),
     }

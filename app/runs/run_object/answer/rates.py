@@ -45,12 +45,12 @@ def absence_words(jobs: Sequence[JobPart]) -> str:
 
 
 def _seen_words(jobs: Sequence[JobPart]) -> str:
-    """`3 of 3 attempts (rate at least 27 %)`; cells with another count than all are named one by one."""
+    """`3 of 3 attempts (true rate at least 27 %)`; cells with another count than all are named one by one."""
     if jobs and all(job.matched == job.of for job in jobs):
         count = sum(job.of for job in jobs)
         lows = [interval.low for job in jobs if (interval := _interval(job)) is not None]
         where, each = _places(jobs)
-        bound = f" (rate at least {_percent(min(lows))}{each})" if len(lows) == len(jobs) else ""
+        bound = f" (true rate at least {_percent(min(lows))}{each})" if len(lows) == len(jobs) else ""
         return f"{count} of {count} {_attempts(count)}{where}{_independent_words(jobs)}{bound}"
     rates = [_rate_words(job) for job in jobs[:MOST_RATES]]
     more = len(jobs) - len(rates)
@@ -62,7 +62,7 @@ def _rate_words(job: JobPart) -> str:
     words = f"{job.matched} of {job.of} {_attempts(job.of)}"
     if interval is None:
         return words
-    rate = f"rate {100 * interval.low:.0f} to {_percent(interval.high)}"
+    rate = f"true rate {100 * interval.low:.0f} to {_percent(interval.high)}"
     return f"{words}{_independent_words([job])} ({rate})"
 
 
@@ -70,7 +70,7 @@ def _free_words(jobs: Sequence[JobPart], *, noun: str = "") -> str:
     count = sum(job.of for job in jobs)
     bounds = [upper for job in jobs if (upper := _upper_bound(job)) is not None]
     where, each = _places(jobs)
-    limit = f" (rate at most {_percent(max(bounds))}{each})" if len(bounds) == len(jobs) else ""
+    limit = f" (true rate at most {_percent(max(bounds))}{each})" if len(bounds) == len(jobs) else ""
     return f"0 of {count}{noun}{where}{_independent_words(jobs) if limit else ''}{limit}"
 
 
