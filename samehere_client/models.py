@@ -25,6 +25,15 @@ class NextStep(Part):
     text: str
 
 
+class Progress(Part):
+    """How far an open run is: its cells, those with a verdict, and the attempts that have ended."""
+
+    stage: str
+    cells: int
+    cells_judged: int
+    attempts_ended: int
+
+
 class Brief(Part):
     """A run in brief, in the service's own words: no text of the report, the script or its output."""
 
@@ -38,6 +47,7 @@ class Brief(Part):
     how_sure: str
     whose: str
     caveat: str
+    progress: Progress | None = None
     next: NextStep
     ask: list[str]
     contributed: bool

@@ -51,6 +51,28 @@ def test_an_open_run_says_wait_and_no_verdict() -> None:
     assert (brief.verdict, brief.next.code, brief.caveat) == (None, Step.WAIT, "")
 
 
+def test_an_open_run_says_how_far_it_is() -> None:
+    def job(number: int, **more: object) -> dict[str, object]:
+        target = {"device": "cpu", "gpus": 0, "toolchain": "np", "settings": {}}
+        return {"id": f"j{number}", "script": "s", "target": target, "state": "running", **more}
+
+    ended = {"id": "a", "kind": "repeat", "start": "cold", "state": "recorded", "outcome": "completed"}
+    open_job = job(2, progress={"stage": "waits_for_place", "node": "lab", "since": NOW})
+    judged = job(1, verdict="reproduced", attempts=[ended, {**ended, "id": "b"}])
+    progress = brief_of(run(jobs=[judged, open_job])).progress
+    assert progress is not None
+    assert progress.model_dump() == {
+        "stage": "waits_for_place",
+        "cells": 2,
+        "cells_judged": 1,
+        "attempts_ended": 2,
+    }
+    first = brief_of(run()).progress
+    assert first is not None
+    assert first.stage == "queued"
+    assert brief_of(run(Verdict.REPRODUCED, jobs=[judged])).progress is None
+
+
 def test_a_reproduced_run_is_no_bug_yet_and_may_have_no_contrast() -> None:
     alone = {"contrast": ContrastPart(kind=ContrastKind.NONE)}
     assert brief_of(run(Verdict.REPRODUCED)).caveat == "It happens; that does not say that it is a bug."

@@ -11,6 +11,7 @@ from app.judging.judgement import Defect, Verdict
 from app.runs.run_object.answer.sentences import obstacle_of
 from app.runs.run_object.answer.silent_parts import varies_elsewhere
 from app.runs.run_object.document import RunDocument
+from app.runs.run_object.parts.estimates import STAGES_IN_ORDER, Stage
 from app.states import OPEN_STATES, RunState
 from worker.contract import Reason, WhoCanAct
 
@@ -95,6 +96,17 @@ class NextStep(BaseModel):
     text: str = Field(description="the step in a sentence")
 
 
+class BriefProgress(BaseModel):
+    """How far an open run is."""
+
+    model_config = ConfigDict(frozen=True)
+
+    stage: Stage = Field(description="the furthest stage of a cell; `waits_for_place`: a node has it")
+    cells: int = Field(description="number of cells")
+    cells_judged: int = Field(description="number of cells that have a verdict")
+    attempts_ended: int = Field(description="number of attempts that have ended; more may be added")
+
+
 class BriefPart(BaseModel):
     """A run in brief. All of it is our own words: no text of the report, the script or its output."""
 
@@ -110,6 +122,7 @@ class BriefPart(BaseModel):
     how_sure: str = Field(description="how sure that is: counts of attempts, with bounds")
     whose: str = Field(description="to whom the behaviour belongs, in a sentence")
     caveat: str = Field(description="what the verdict does not say; empty if there is nothing to add")
+    progress: BriefProgress | None = Field(description="how far it is; null if the run is not open")
     next: NextStep = Field(description="what to do next")
     ask: list[str] = Field(description="questions to the reporter, in our own words; mostly empty")
     contributed: bool = Field(description="true: run elsewhere; it decides nothing about the report")
@@ -141,9 +154,20 @@ def _brief(run: RunDocument, most: int, *, can_bisect: bool) -> BriefPart:
         how_sure=cut(run.answer.how_sure, most),
         whose=cut(run.answer.whose, most),
         caveat="" if verdict is None else _caveat(run, verdict),
+        progress=_progress(run) if run.state in OPEN_STATES else None,
         next=NextStep(code=step, text=text),
         ask=[cut(question.text, most) for question in run.ask[:MOST_QUESTIONS]],
         contributed=run.contributed is not None,
+    )
+
+
+def _progress(run: RunDocument) -> BriefProgress:
+    stages = {job.progress.stage for job in run.jobs if job.progress is not None}
+    return BriefProgress(
+        stage=max(stages, key=STAGES_IN_ORDER.index, default=STAGES_IN_ORDER[0]),
+        cells=len(run.jobs),
+        cells_judged=sum(job.verdict is not None for job in run.jobs),
+        attempts_ended=sum(one.outcome is not None for job in run.jobs for one in job.attempts),
     )
 
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
+
+Stage = Literal["queued", "waits_for_place", "running"]
+# In the order in which a cell passes them.
+STAGES_IN_ORDER: tuple[Stage, ...] = get_args(Stage)
 
 
 class _Part(BaseModel):
@@ -82,7 +86,7 @@ class WaitingPart(_Part):
 class ProgressPart(_Part):
     """The stage of an open cell. `waits_for_place`: a node has it, and no place of the node is free."""
 
-    stage: Literal["queued", "waits_for_place", "running"]
+    stage: Stage
     node: str | None = None
     since: datetime
     stopped_at: datetime | None = None
