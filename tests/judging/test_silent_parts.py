@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from rich.console import Console
 
+from app.command.terminal.render import render
 from app.judging.judgement import CheckResult, Verdict
 from app.runs.run_object.answer.brief import Step, brief_of
 from app.runs.run_object.answer.sentences import answer_of
@@ -97,6 +100,16 @@ def test_equal_output_does_not_show_that_results_vary() -> None:
         assert answer_of(run(other, claim=claim)).what == "It happens, as reported."
     raised = OUTPUT | {"kind": "exception", "type": "AssertionError", "lines": None}
     assert answer_of(run(cell(seen), claim=claim | {"checks": [raised]})).what == "It happens, as reported."
+
+
+def test_the_terminal_says_what_the_verdict_leaves_open() -> None:
+    claim = {"checks": [OUTPUT, ON_GPU], "further": [{"checks": [VARIES]}]}
+    shown = io.StringIO()
+    console = Console(file=shown, width=400, markup=False, highlight=False, no_color=True)
+    render(run(cell(Verdict.REPRODUCED), claim=claim, summary="It happens, as claimed."), console)
+    assert shown.getvalue().startswith(
+        f"reproduced: It happens, as claimed. {NOTHING_VARIES} {GPU_UNTESTED}\n"
+    )
 
 
 def test_another_behaviour_may_be_neither_the_reported_nor_the_expected_one() -> None:

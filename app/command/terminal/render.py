@@ -15,6 +15,7 @@ from app.judging.cause import trace_verdict
 from app.judging.judgement import CheckResult, ComparisonResult, Verdict
 from app.judging.verdict.contrast import ContrastKind
 from app.runs.run_object.answer.check_findings import findings_of, told_apart
+from app.runs.run_object.answer.silent_parts import silent_words
 from app.runs.run_object.claim_part import CheckPart
 from app.runs.run_object.document import (
     AttemptPart,
@@ -97,6 +98,8 @@ def _headline(document: RunDocument) -> Text:
     if verdict is not None:
         text.append(str(verdict), f"bold {_STYLES[verdict]}")
     text.append(f": {visible(document.summary)}" if document.summary else "")
+    silent = "" if verdict is None else silent_words(document, verdict)
+    text.append(f" {silent}" if silent else "")
     if document.contributed is not None:
         text.append(
             f"\nContributed by {one_line(document.contributed.by, most=SEEN_CHARACTERS)}; "

@@ -22,6 +22,12 @@ _PRINTED = frozenset({"output", "value"})
 _SPEAKS_OF_A_DEVICE = SIGHTINGS | {Verdict.NOT_REPRODUCED, Verdict.DIFFERENT}
 
 
+def silent_words(run: RunDocument, verdict: Verdict) -> str:
+    """The sentences about what the verdict leaves open; empty if there is nothing."""
+    nothing_varies = verdict is Verdict.REPRODUCED and varies_elsewhere(run)
+    return " ".join(filter(None, (NOTHING_VARIES if nothing_varies else "", gpu_words(run, verdict))))
+
+
 def gpu_words(run: RunDocument, verdict: Verdict) -> str:
     """The sentence that the claim about a GPU was not tested; empty if it was, or if there is none."""
     if verdict not in _SPEAKS_OF_A_DEVICE or not any(_is_about_gpu(check) for check in _every_check(run)):
