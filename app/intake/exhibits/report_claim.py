@@ -68,7 +68,14 @@ from app.intake.exhibits.shown_outputs import (
     tells_what_happens,
     without_words_above,
 )
-from app.intake.exhibits.shown_warnings import split_warnings, warning_checks, warnings_in
+from app.intake.exhibits.shown_warnings import (
+    fine_warnings,
+    is_fine_warning,
+    split_warnings,
+    warning_checks,
+    warnings_in,
+    without_fine_warnings,
+)
 from app.intake.remarks.called_right import (
     checks_of_tools,
     sentences_of,
@@ -77,7 +84,7 @@ from app.intake.remarks.called_right import (
 from app.intake.remarks.commented_pairs import commented_pairs, labelled_checks
 from app.intake.remarks.exit_statuses import exit_status_checks
 from app.intake.remarks.expected_of_expressions import value_of_expression
-from app.intake.remarks.expressions import prints_formulas, with_quoted_formulas
+from app.intake.remarks.expressions import plain_with_formulas, plain_words, prints_formulas
 from app.intake.remarks.lacking_errors import lacking_error
 from app.intake.remarks.output_remarks import read_remarks
 from app.intake.remarks.outputs_of_code import outputs_of_main, right_outputs
@@ -109,9 +116,6 @@ _EXPLICIT = re.compile(
 MOST_PARTS = 1_000
 # Short prose is also read as one text.
 _MOST_JOINED = 2_000
-_LINK = re.compile(r"(?<!`)\[([^\[\]\n]{1,200})\]\(https?://[^()\s]{1,400}\)")
-# Between backticks, `**` is code.
-_BOLD = re.compile(r"(`[^`\n]*`)|\*\*")
 _MOST_LINE = 400
 _MOST_WARNINGS = 3
 _MOST_COLONS = 2  # Prose about the environment with more of them lists values.
@@ -135,10 +139,11 @@ def claim_of(
     subject = subject_of(title, main)
     if explicit:
         return about(subject, read_claim(explicit))
-    all_outputs = shown_outputs(parts) if outputs is None else outputs
+    fine = fine_warnings(parts, title)
+    all_outputs = without_fine_warnings(shown_outputs(parts) if outputs is None else outputs, fine)
     outputs = with_other_ways_as_right(outputs_of_main(parts, all_outputs, whole or main), main)
     relevant = [part for part in prose if not part.about_environment or part.text.count(":") <= _MOST_COLONS]
-    plain = _plain_with_formulas if prints_formulas(main) else _plain
+    plain = plain_with_formulas if prints_formulas(main) else plain_words
     texts = [plain(part.text) for part in relevant if not is_expectation(part)]
     titled = [in_english(title), *texts]
     should = [
@@ -167,7 +172,9 @@ def claim_of(
         real = [check for check in without_names(with_expected, main) if not is_refused(check, traits)]
         real = with_warnings_as_bug(real)
         contradicted |= values_called_both(real)
-        if not real or is_called_right(real, contradicted) or (readings and is_error_asked_for(real, frame)):
+        if not real or is_called_right(real, contradicted) or is_fine_warning(real, fine):
+            continue
+        if readings and is_error_asked_for(real, frame):
             continue
         complete = with_place([_in_own_words(check, prose) for check in real], place)
         readings.append(about(subject, frame.model_copy(update={"checks": tuple(complete)})))
@@ -327,15 +334,6 @@ def _limit_to_cuda(check: Check, main: str) -> Check:
     ):
         return check
     return check.model_copy(update={"where": check.where.model_copy(update={"device": "cuda"})})
-
-
-def _plain(text: str) -> str:
-    """The text without the marks of bold type and of links."""
-    return _LINK.sub(r"\1", _BOLD.sub(lambda match: match[1] or "", text).replace("__ ", " "))
-
-
-def _plain_with_formulas(text: str) -> str:
-    return _plain(with_quoted_formulas(text))
 
 
 def _checks_of_sides(outputs: Sequence[Part], *, several: bool) -> list[Check]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
+from app.intake.claim.claim_text import sentences_in
 from app.intake.claim.claims import Check, CheckKind, Role
-from app.intake.snippets.parts import Part
+from app.intake.snippets.parts import Part, PartKind
 
 _WARNING = re.compile(
     r"\s*(?:(?:(?:[A-Za-z]:)?[^\s:]{1,300}(?::\d{1,7})?|<[^<>\n]{1,60}>(?::\d{1,7})?|\[W[^\]\n]{1,200}\]):?\s+)?"
@@ -24,6 +26,45 @@ _NO_WARNING = re.compile(
     re.IGNORECASE,
 )
 _MOST_WARNINGS = 3
+_THE_WARNING = (
+    r"(?:(?:the|that|this|these|those|its|a|such|any) )?(?:\w{1,20} )?`?(?P<NAME>\w{0,40}Warning|warning)s?`?"
+    r"(?: (?:itself|alone|above|here))?"
+)
+_IS_FINE = (
+    r"(?:ok|okay|fine|all right|alright|good|right|correct|justified|legitimate|reasonable|understandable"
+    r"|understood|expected|intended|welcome|clear|no (?:problem|issue|bug)"
+    r"|not (?:the|my|a|what) (?:problem|issue|point|bug|concern|complaint|question|matter))"
+)
+# `The warning is OK for me`, `I do not mind the warning`, `that it warns is right`, `warning aside`.
+_FINE_WARNING = re.compile(
+    rf"\b{_THE_WARNING.replace('NAME', 'one')} (?:is|are) (?:of course |certainly |quite |totally |also )?"
+    rf"{_IS_FINE}(?!\w)"
+    rf"|\b{_THE_WARNING.replace('NAME', 'two')} (?:does(?:n['’]t| not)|do(?:n['’]t| not)) "
+    r"(?:bother|disturb|trouble|worry|matter)\b"
+    r"|\b(?:do(?:n['’]t| not) (?:mind|care about)|(?:can|could) (?:well )?(?:live with|accept|understand)"
+    r"|am (?:aware of|fine with|ok with|okay with)|have nothing against|have no (?:problem|issue|quarrel) with"
+    rf"|never ?mind|disregard|leav(?:e|ing) aside) {_THE_WARNING.replace('NAME', 'three')}"
+    r"|\bthat (?:it|numpy|python|the \w{1,20}|\w{1,20}) warns(?: here| me| about \w{1,20})? is "
+    rf"(?:of course |certainly |quite )?{_IS_FINE}(?!\w)"
+    rf"|\b{_IS_FINE} that (?:it|\w{{1,20}}|the \w{{1,20}}) warns\b"
+    r"|\bwarnings? aside\b",
+    re.IGNORECASE,
+)
+# Words by which a report may still be about its warnings.
+_COMPLAINS = re.compile(
+    r"\b(?:annoying\w*|nois[ey]\w*|spam\w*|flood\w*|clutter\w*|twice|times|repeated\w*|every|each"
+    r"|misleading|wording|duplicat\w*|stacklevel|why|unwanted|not wanted|suppress\w*|silenc\w*|get rid)\b"
+    r"|\b(?:if|whether|unless|think|believe)\b[^.;\n]{0,40}\bwarning|\?",
+    re.IGNORECASE,
+)
+_NEEDLESS = re.compile(
+    r"\b(?:spurious|needless|unneeded|unnecessary|false|superfluous|wrong|misleading|annoying|unwanted|bogus"
+    r"|no|without|unexpected|strange|weird)\b[^.\n]{0,30}?\b\w{0,20}warnings?\b",
+    re.IGNORECASE,
+)
+_ANY = "warning"
+_MOST_SENTENCES = 300
+_MOST_SENTENCE = 600
 
 
 def split_warnings(lines: Sequence[str]) -> tuple[list[str], list[Check]]:
@@ -67,3 +108,52 @@ def warning_checks(outputs: Sequence[Part], title: str, should: Sequence[str] = 
 
 def warnings_in(part: Part) -> list[Check]:
     return split_warnings(part.text.split("\n"))[1]
+
+
+def fine_warnings(parts: Sequence[Part], title: str) -> frozenset[str]:
+    """The types of warnings that the prose calls fine, `warning` for any: the bug is something else.
+
+    Empty where other words say that the warnings are not wanted.
+    """
+    prose = [part.text for part in parts if part.kind is PartKind.PROSE and _WARNS.search(part.text)]
+    sentences = [each[:_MOST_SENTENCE] for text in prose for each in sentences_in(text)][:_MOST_SENTENCES]
+    names = {
+        next((name for name in match.groupdict().values() if name), _ANY)
+        for each in sentences
+        if not _COMPLAINS.search(each) and (match := _FINE_WARNING.search(each))
+    }
+    types = {name for name in names if name.lower() != _ANY}
+    if types == names or any(map(_NEEDLESS.search, (title, *sentences))):
+        return frozenset(types)
+    return frozenset({_ANY})
+
+
+def is_fine_warning(checks: Sequence[Check], fine: frozenset[str]) -> bool:
+    """Whether the bug is nothing but a warning that is called fine."""
+    bugs = [check.exception_type or "" for check in checks if check.role is Role.BUG]
+    return bool(fine and bugs) and all(map(_is_of(fine), bugs))
+
+
+def without_fine_warnings(outputs: Sequence[Part], fine: frozenset[str]) -> list[Part]:
+    """The outputs without warnings that are called fine."""
+    if not fine:
+        return [*outputs]
+    shorter = [replace(part, text=_without_warnings(part.text, fine)) for part in outputs]
+    return [part for part in shorter if part.text.strip()]
+
+
+def _without_warnings(text: str, fine: frozenset[str]) -> str:
+    """The lines of an output without warnings of these types and their lines of code."""
+    rest: list[str] = []
+    below = False
+    for line in text.split("\n"):
+        match = _WARNING.fullmatch(line.rstrip()) if "Warning: " in line else None
+        is_fine = match is not None and _is_of(fine)(match["type"].rsplit(".", 1)[-1])
+        if not is_fine and not (below and _SOURCE.match(line)):
+            rest.append(line)
+        below = is_fine
+    return "\n".join(rest)
+
+
+def _is_of(fine: frozenset[str]) -> Callable[[str], bool]:
+    return lambda name: name in fine or (_ANY in fine and name.endswith("Warning"))

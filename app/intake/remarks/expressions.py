@@ -21,6 +21,9 @@ _EULER = re.compile(r"(?<![\w.])e(?![\w(])")
 _QUOTED = re.compile(r"`[^`\n]*`|\"[^\"\n]*\"")
 _MOST_LINE = 2_000
 _MOST_FORMULA = 300
+_LINK = re.compile(r"(?<!`)\[([^\[\]\n]{1,200})\]\(https?://[^()\s]{1,400}\)")
+# Between backticks, `**` is code.
+_BOLD = re.compile(r"(`[^`\n]*`)|\*\*")
 
 
 def prints_formulas(script: str) -> bool:
@@ -31,6 +34,16 @@ def prints_formulas(script: str) -> bool:
 def with_quoted_formulas(text: str) -> str:
     """The text with backticks around its formulas. Quoted text stays."""
     return "\n".join(_line(line) if len(line) <= _MOST_LINE else line for line in text.split("\n"))
+
+
+def plain_words(text: str) -> str:
+    """The text without the marks of bold type and of links."""
+    return _LINK.sub(r"\1", _BOLD.sub(lambda match: match[1] or "", text).replace("__ ", " "))
+
+
+def plain_with_formulas(text: str) -> str:
+    """The plain text with backticks around its formulas."""
+    return plain_words(with_quoted_formulas(text))
 
 
 def _line(line: str) -> str:

@@ -1,10 +1,16 @@
-"""Removes HTML tags from prose. In a span of code, `<NA>` or `<class 'int'>` is text."""
+"""Removes HTML tags from prose. What Python prints, such as `<NA>` or `<class 'int'>`, is text."""
 
 from __future__ import annotations
 
 import re
 
-_TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,200}>")
+_OF_PYTHON = (
+    r"(?:(?:class|type|enum|module|function|bound method|built-in|method|generator|coroutine|frozen|unbound"
+    r"|slot wrapper|attribute|property|contextlib|weakref|locked|unlocked) [\w'\"]"
+    r"|(?:NA|NaT|lambda|module|listcomp|dictcomp|setcomp|genexpr|locals|stdin|string)>"
+    r"|[\w.]{1,80} (?:object|instance)\b|[A-Za-z_]\w{0,60}(?:\.\w{1,60}){1,3}: [^<>\n]{1,60}>)"
+)
+_TAG = re.compile(rf"<(?!{_OF_PYTHON})/?[A-Za-z][^<>\n]{{0,200}}>")
 # In a sentence, this is how some people write code.
 _CODE = re.compile(r"<(?P<tag>code|tt|kbd)>(?P<code>[^<>`\n]{1,300})</(?P=tag)>", re.IGNORECASE)
 _TICKS = re.compile(r"`+")
