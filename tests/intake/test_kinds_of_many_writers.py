@@ -71,3 +71,66 @@ def test_only_the_named_warning_is_fine() -> None:
     shown = "```\nt.py:1: FutureWarning: it will go\nt.py:2: UserWarning: it is lossy\n```"
     reading = report(HALVES, f"{shown}\n\nThe FutureWarning is OK.", title="It gives a warning")
     assert bug_of(reading).exception_type == "UserWarning"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "TypeError: cannot pickle <class 'module'> objects",
+        "AttributeError: <module 'queue'> has no attribute close",
+        "ValueError: <function f at 0x7f12ab34cd56> is no valid argument",
+        "TypeError: <lambda>() takes 1 argument",
+        "KeyError: <Shade.RED: 3>",
+        "TypeError: boolean value of <NA> is ambiguous",
+        "RuntimeError: <collections.deque object at 0x7f12ab34cd56> mutated",
+    ],
+)
+def test_what_python_prints_in_angle_brackets_stays_in_a_message(error: str) -> None:
+    name, _, message = error.partition(": ")
+    text = f"# It fails\n\n## Code\n\nimport copy\nprint(copy.copy(3))\n\n## Result\n\n{error}\n"
+    bug = bug_of(read(text, form="report"))
+    assert (bug.exception_type, bug.message) == (name, message)
+
+
+@pytest.mark.parametrize("tag", ["<details open>", "<br/>", "<p class='x'>", "<your version here>", "<object data=x>"])
+def test_other_tags_are_removed(tag: str) -> None:
+    text = f"# It fails\n\n{tag}\n\n```python\nprint(int('a'))\n```\n\nIt prints {tag}`3`.\n"
+    assert lines_of(read(text, form="report")) == ["3"]
+
+
+SERIES = 'import pandas as pd\ns = pd.Series([4, None], dtype="Int64")\nprint(s.prod(skipna=False))  # 4'
+ERROR = "```\nValueError: cannot convert NA\n```"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        'I have also tried `s.astype("int32").prod(skipna=False)`, which stops in',
+        "Another attempt was `s.to_numpy(int).prod()`, and it ended so:",
+        "My first idea, to go around it by `s.view(int).prod()`, fails with",
+        "I played with `np.prod(s.to_list())` as well. It says:",
+        "As a workaround, I tried `s.convert_dtypes().prod()`. Result:",
+        "An attempt to work around it, `s.astype(float).astype(int).prod()`, gives",
+    ],
+)
+def test_an_error_of_an_attempt_with_other_code_is_another_condition(words: str) -> None:
+    claim = report(SERIES, f"It should print `<NA>`.\n\n{words}\n\n{ERROR}\n\nSo that is no help.").claim
+    assert [bug.lines for bug in claim.having(Role.BUG)] == [("4",)]
+    others = [bug for each in claim.further for bug in each.having(Role.BUG)]
+    assert [bug.where.mode for bug in others] in ([], ["other code"])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "I tried it with `python -X dev bug.py`:",
+        'I tried `s.prod(skipna=False)` and got',
+        "Is there an idea how to get around this:",
+        "Each attempt to run it ends in",
+        "I tried `pd` of two machines, always the same:",
+    ],
+)
+def test_an_error_of_an_attempt_with_the_script_is_the_claim(words: str) -> None:
+    code = 'import pandas as pd\ns = pd.Series([4, None], dtype="Int64")\nprint(s.prod(skipna=False))'
+    bug = bug_of(report(code, f"{words}\n\n{ERROR}"))
+    assert (bug.exception_type, bug.where.mode) == ("ValueError", None)

@@ -73,6 +73,13 @@ _KEYS_OF_CONDITIONS = _OPENING.keys | _OTHER_PROGRAM.keys
 _ASSIGNS = re.compile(r"[\w.]{1,60}(?:\[[^\[\]]{0,40}\])?\s?[-+*/@]?=(?!=)")
 _IN_PLACE = re.compile(r"\binstead\b|\bin place of\b|\bstatt(?: ?dessen)?\b", re.IGNORECASE)
 _CODE = re.compile(r"``?([^`\n]{2,300})``?")
+# `Before that I tried `s.astype(int).sum()`, which ends with`: calls that the script does not have.
+_TRIAL = keyed_pattern(
+    "tried tries trying attempt attempts attempted played playing experimented around workaround idea detour",
+    r"\b(?:tried|tries|trying|attempt(?:s|ed)?|play(?:ed|ing) (?:with|around)|experimented|(?:going"
+    r"|go|went|get|got|work(?:ed|ing)?) around|workaround|(?:first|next|other|second|only|my|one) idea|detour)\b",
+)
+_CALLED = re.compile(r"(\w{1,60})\(")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])")
 _SPACE = re.compile(r"\s+|[\"']")
 _MOST = 400
@@ -96,6 +103,8 @@ def condition_of(introduction: str, script: str) -> str:
     if names_other_program(sentence):
         return sentence
     snippets = [match[1] for match in _CODE.finditer(sentence)]
+    if _is_trial_of_other_code(last, script):
+        return sentence
     if not _OPENING.search(sentence):
         other = [
             snippet for snippet in snippets if _ASSIGNS.match(snippet) and _bare(snippet) not in _bare(script)
@@ -104,6 +113,15 @@ def condition_of(introduction: str, script: str) -> str:
     if not (_OTHER_CODE.search(sentence) or _ANOTHER.search(sentence)):
         return sentence if _is_started_otherwise(sentence, snippets, script) else ""
     return "" if snippets and all(_bare(snippet) in _bare(script) for snippet in snippets) else sentence
+
+
+def _is_trial_of_other_code(words: str, script: str) -> bool:
+    """True if words tell of an attempt, and each piece of code beside them calls what the script does not."""
+    if _TRIAL.search(words) is None:
+        return False
+    own = _bare(script)
+    calls = [names for match in _CODE.finditer(words) if (names := _CALLED.findall(match[1]))]
+    return bool(calls) and all(any(f"{name}(" not in own for name in names) for names in calls)
 
 
 def may_name_condition(text: str) -> bool:
