@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from default_limits import read
 
-from app.intake.claim.claims import Check, Role
+from app.intake.claim.claims import Check, Claim, Role
 from app.intake.reading import Reading
 
 
@@ -18,8 +18,12 @@ def bug_of(reading: Reading) -> Check:
     return bug
 
 
+def lines_of_claim(claim: Claim, role: Role = Role.BUG) -> list[str]:
+    return [line for check in claim.having(role) for line in check.lines or (check.number or "",)]
+
+
 def lines_of(reading: Reading, role: Role = Role.BUG) -> list[str]:
-    return [line for check in reading.claim.having(role) for line in check.lines or (check.number or "",)]
+    return lines_of_claim(reading.claim, role)
 
 
 HALVES = "import numpy as np\nprint(np.float16(300) * np.float16(300))"
@@ -92,7 +96,9 @@ def test_what_python_prints_in_angle_brackets_stays_in_a_message(error: str) -> 
     assert (bug.exception_type, bug.message) == (name, message)
 
 
-@pytest.mark.parametrize("tag", ["<details open>", "<br/>", "<p class='x'>", "<your version here>", "<object data=x>"])
+@pytest.mark.parametrize(
+    "tag", ["<details open>", "<br/>", "<p class='x'>", "<your version here>", "<object data=x>"]
+)
 def test_other_tags_are_removed(tag: str) -> None:
     text = f"# It fails\n\n{tag}\n\n```python\nprint(int('a'))\n```\n\nIt prints {tag}`3`.\n"
     assert lines_of(read(text, form="report")) == ["3"]
@@ -124,7 +130,7 @@ def test_an_error_of_an_attempt_with_other_code_is_another_condition(words: str)
     "words",
     [
         "I tried it with `python -X dev bug.py`:",
-        'I tried `s.prod(skipna=False)` and got',
+        "I tried `s.prod(skipna=False)` and got",
         "Is there an idea how to get around this:",
         "Each attempt to run it ends in",
         "I tried `pd` of two machines, always the same:",
@@ -134,3 +140,52 @@ def test_an_error_of_an_attempt_with_the_script_is_the_claim(words: str) -> None
     code = 'import pandas as pd\ns = pd.Series([4, None], dtype="Int64")\nprint(s.prod(skipna=False))'
     bug = bug_of(report(code, f"{words}\n\n{ERROR}"))
     assert (bug.exception_type, bug.where.mode) == ("ValueError", None)
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("I obtain 3 -5.", "3 -5"),
+        ("We obtained 3 -5 here.", "3 -5"),
+        ("What I obtain is 3 -5.", "3 -5"),
+        ("Now I receive 3 -5 instead.", "3 -5"),
+        ("In Fortran I obtain -3 5. Here I obtain 3 -5.", "3 -5"),
+        ("With Julia I see -3 5. But this gives 3 -5.", "3 -5"),
+        ("I obtain 3 -5. In R I obtain -3 5, which I hold for correct.", "3 -5"),
+        ("The script obtains 3 -5 and I take -3 5 for right.", "3 -5"),
+        ("I obtain `3 -5`, Excel has `-3 5`.", "3 -5"),
+    ],
+)
+def test_numbers_that_somebody_obtains_are_the_claim(words: str, line: str) -> None:
+    claim = report("import math\nprint(*f(-7, 2))", words).claim
+    assert [bug.lines for bug in claim.having(Role.BUG)] == [(line,)]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "I obtain 3 -5. In Fortran I obtain -3 5, which I hold for correct.",
+        "I obtain 3 -5. The pair -3 5 is what I take for right.",
+        "I receive 3 -5, and -3 5 I consider to be correct.",
+        "I get 3 -5. In Octave we see -3 5.",
+        "I get 3 -5. Using C, I have -3 5.",
+    ],
+)
+def test_numbers_that_are_held_for_correct_are_right(words: str) -> None:
+    claim = report("import math\nprint(*f(-7, 2))", words).claim
+    assert {"-3 5", "-3 5."} & {*claim.right_values, *lines_of_claim(claim, Role.EXPECTED)}
+    assert "3 -5" not in claim.right_values
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "I obtain 3 5 times the value.",
+        "I obtained 3 rows.",
+        "In Fortran I obtain 3 -5.",
+        "I would obtain 3 -5 with a float.",
+        "To obtain 3 -5 I have to pass a float.",
+    ],
+)
+def test_other_things_that_somebody_obtains_are_no_claim(words: str) -> None:
+    assert not report("import math\nprint(*f(-7, 2))", words).claim.having(Role.BUG)

@@ -33,10 +33,13 @@ _SAYS_TOO = (
 # Words before a verb that describe the expectation, or somebody else's statement: `it should print`, `the
 # docs say it returns`.
 _NOT_SEEN = re.compile(
-    rf"\b(?:{_SHOULD}|would|could|can|may|might|shall|to|expect(?:s|ed)?|want(?:s|ed)?|like|assum\w+"
+    rf"\b(?:(?:{_SHOULD}|would|could|can|may|might|shall|to|expect(?:s|ed)?|want(?:s|ed)?|like|assum\w+"
     r"|thought|think|guess\w*|believ\w+|if|unless|whether|doc(?:s|umentation)?|documented|docstring"
     r"|manual|promis\w+|claims?|claimed|correct(?:ly)?|right|true|exact|real|n['’]t|not|never"
-    r"|no longer|used|previously|formerly|earlier|before|old(?:er)?)\b[^.;:,\n]{0,30}$",
+    r"|no longer|used|previously|formerly|earlier|before|old(?:er)?)\b"
+    # `In Fortran I get 3`.
+    r"|(?:in|with|using) (?:r|matlab|octave|julia|mathematica|maple|excel|fortran|c|java|javascript|rust|perl"
+    r"|ruby|haskell|php)\b(?! order| contig|[-^+#]),?)[^.;:,\n]{0,30}$",
     FLAGS,
 )
 _MOST_BEFORE = 60
@@ -49,16 +52,16 @@ _FURTHER_NUMBERS = re.compile(
 _NO_COUNTS = rf"(?:{NO_COUNT}|(?={_FURTHER_NUMBERS.pattern}))"
 _VALUE = rf"(?P<value>(?!{NUMBER}){LITERAL}|{WHOLE_NUMBER}{_NO_COUNTS})"
 _PRINTS = re.compile(
-    r"\b(?:prints?|printed|outputs?|gives?|gave|returns?|returned|yields?|shows?|evaluates to"
+    r"\b(?:prints?|printed|outputs?|gives?|gave|returns?|returned|yields?|shows?|obtains|evaluates to"
     r"|comes? (?:out|back) (?:as|to be)"
-    r"|(?:what|all that|all i get|the only thing that) (?:comes out|i (?:get|see)"
+    r"|(?:what|all that|all i get|the only thing that) (?:comes out|(?:i|we) (?:get|see|obtain|receive)"
     r"|is (?:printed|returned|shown)) (?:is|was|are)"
     rf"|all (?:i|we) (?:get|see) is)\s*+:?\s*+(?:(?:me|us|out|always|just|only|back) ){{0,2}}{_VALUE}",
     FLAGS,
 )
 # In `I get 3 here` the clause ends or goes on; in `I get 3 rows` the number is a count.
 _GETS = re.compile(
-    r"\b(?:(?:i|we) (?:still |always |just |only )?(?:get|got|see|saw)"
+    r"\b(?:(?:i|we) (?:still |always |just |only )?(?:get|got|see|saw|obtain(?:ed)?|receive[d]?)"
     r"|(?:it|this|that|which|script|code|snippet|one-liner|line|^) ?(?:says?"
     rf"|said))\s*+:?\s*+(?:(?!{NUMBER})(?P<quoted>{LITERAL})"
     rf"|(?P<value>{WHOLE_NUMBER})(?=\.?$|[.,;:)!?](?!\d)"

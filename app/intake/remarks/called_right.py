@@ -46,6 +46,8 @@ _CALLED_RIGHT = re.compile(
     rf"|(?:the |my )?{any_of(RIGHT, 'proper', 'actual true', 'analytic(?:al)?', 'theoretical', 'reference')}"
     rf"(?: \w{{1,12}})? (?:{any_of(RESULTS)}|one|number|sum|limit|integral|solution|order|shape|p-value)?"
     r"|(?:that|this|which|it)(?: is|['’]s) (?:right|correct|fine|ok)|correctly|rightly|properly"
+    r"|(?:I|we) (?:hold|take|consider|regard|deem|believe|judge)(?: (?:it|them|this|that|these))?"
+    r"(?: (?:for|as|to be|is|are))?(?: the)? (?:right|correct|true)"
     r"|(?:is|are) (?:right|correct|fine|ok)|by hand|on paper|as documented|want(?:s|ed)?|wish"
     r"|would (?:have )?(?:liked?|hoped?|thought|guessed)|hoped?"
     # A list should have the lines that it lacks.
@@ -68,6 +70,11 @@ _OTHER_TOOL = re.compile(
 _BY_OTHER_TOOL = re.compile(
     r"\b(?:comes? (?:from|out of)|(?:computed|obtained|given|found|printed|returned) (?:by|in|with|from)"
     rf"|[Aa]ccording to|is what|as (?:per|in|by)) {_TOOLS}(?![\w.+])"
+)
+# `In Fortran I obtain 3`.
+_IN_OTHER_TOOL = re.compile(
+    rf"\b(?:[Ii]n|[Ww]ith|[Uu]sing) {_TOOLS},? (?:I|we|it|you|one) "
+    r"(?:get|have|has|see|obtain|receive|find|is|give|print|show|return)s?\b"
 )
 _CALLED_WRONG = re.compile(
     r"\b(?:wrong\w*|incorrect\w*|false result|bug|actual(?:ly)?|rubbish|garbage|strange|weird|odd"
@@ -149,8 +156,8 @@ def _right_in(clause: str, packages: frozenset[str]) -> Iterator[str]:
     elif _CALLED_WRONG.search(clause):
         return
     elif right is None:
-        tool = _OTHER_TOOL.search(clause) or _BY_OTHER_TOOL.search(clause)
-        if tool is None or tool["tool"].lower() in packages:
+        tool = _tool_of(clause)
+        if not tool or tool in packages:
             return
     for match in _VALUE.finditer(clause):
         value = strip_quotes(match[0])
@@ -160,8 +167,14 @@ def _right_in(clause: str, packages: frozenset[str]) -> Iterator[str]:
 
 def is_of_other_tool(clause: str, main: str) -> bool:
     """Whether a clause says what a tool gives that is no package of the script: `Matlab gives 1.0`."""
-    tool = _OTHER_TOOL.search(clause) or _BY_OTHER_TOOL.search(clause)
-    return tool is not None and tool["tool"].lower() not in _packages_of(main)
+    tool = _tool_of(clause)
+    return bool(tool) and tool not in _packages_of(main)
+
+
+def _tool_of(clause: str) -> str:
+    """The tool that a clause says shows something, in lower case; empty if it names none."""
+    patterns = (_OTHER_TOOL, _BY_OTHER_TOOL, _IN_OTHER_TOOL)
+    return next((match["tool"].lower() for each in patterns if (match := each.search(clause))), "")
 
 
 def values_of_other_tools(texts: Sequence[str], main: str) -> frozenset[str]:
@@ -174,8 +187,7 @@ def values_of_other_tools(texts: Sequence[str], main: str) -> frozenset[str]:
     for text in _that_name_tools(texts):
         for sentence in sentences_in(text)[:_MOST_SENTENCES]:
             for clause in _BREAK.split(sentence[:_MOST_LINE]):
-                tool = _OTHER_TOOL.search(clause) or _BY_OTHER_TOOL.search(clause)
-                if tool is None or packages & {word.lower() for word in _WORD.findall(clause)}:
+                if not _tool_of(clause) or packages & {word.lower() for word in _WORD.findall(clause)}:
                     continue
                 values.update(strip_quotes(match[0]).strip() for match in _VALUE.finditer(clause))
     return frozenset(values)
