@@ -189,3 +189,54 @@ def test_numbers_that_are_held_for_correct_are_right(words: str) -> None:
 )
 def test_other_things_that_somebody_obtains_are_no_claim(words: str) -> None:
     assert not report("import math\nprint(*f(-7, 2))", words).claim.having(Role.BUG)
+
+
+TWO_CALLS = "print(f(1, 'low'))  # 2.0\nprint(f(1, 'mid'))  # 2.0"
+
+
+@pytest.mark.parametrize(
+    ("words", "right"),
+    [
+        ("The second one ignores the mode; 3.0 is halfway between 2 and 4.", "3.0"),
+        ("The second line does not know its mode. Midway between 1.5 and 4 is 2.75.", "2.75"),
+        ("2.5 would be the mean of 1 and 4.", "2.5"),
+        ("The last one is lazy (the average of 2 and 6 is 4).", "4"),
+        ("Both say the same, though 3.5 is exactly in the middle of 3 and 4.", "3.5"),
+        ("The product of 3 and 4 is 12.", "12"),
+        ("7, the sum of 3 and 4, is what I looked for.", "7"),
+    ],
+)
+def test_what_anybody_can_reckon_is_right(words: str, right: str) -> None:
+    claim = report(TWO_CALLS, words).claim
+    assert lines_of_claim(claim) == ["2.0", "2.0"]
+    assert claim.right_values == (right,)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "5.0 is halfway between 2 and 4, it says.",
+        "3.0 is not the mean of 2 and 4 here.",
+        "Wrong: 3.0 is halfway between 2 and 4.",
+        "The mean of 2 and 4 is printed as 2.0.",
+        "3.0 is between 2 and 4.",
+    ],
+)
+def test_what_nobody_reckons_so_is_not(words: str) -> None:
+    assert report(TWO_CALLS, words).claim.right_values == ()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "The second one is wrong, it should be 3.0.",
+        "The last one must be 3.0.",
+        "The second should print 3.0.",
+    ],
+)
+def test_one_of_two_equal_lines_is_wrong(words: str) -> None:
+    claim = report(TWO_CALLS, words).claim
+    assert [lines_of_claim(claim, role) for role in (Role.BUG, Role.EXPECTED)] == [
+        ["2.0", "2.0"],
+        ["2.0", "3.0"],
+    ]

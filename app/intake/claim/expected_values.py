@@ -46,7 +46,8 @@ _MOST_BEFORE = 60
 # `2.5 -2.5` and `2.5 and -2.5`, but no count, as in `3 and 4 rows`.
 _FURTHER_NUMBERS = re.compile(
     rf"(?:(?:,? and |, ?|[ \t]+|; ?)(?<![\w.+-]){NUMBER}(?![%°\w])){{1,40}}"
-    r"(?=\s*(?:$|[.,;:)!?](?!\d)|\bfor\b|\binstead\b|\bbut\b|\bwhere|\bwhile\b|\brather\b|\bon\b|\bhere\b))",
+    r"(?=\s*(?:$|[.,;:)!?](?!\d)|\bfor\b|\binstead\b|\bbut\b|\bwhere|\bwhile\b|\brather\b|\bon\b|\bhere\b"
+    r"|\band (?:I|we|it|that|this|the)\b))",
     FLAGS,
 )
 _NO_COUNTS = rf"(?:{NO_COUNT}|(?={_FURTHER_NUMBERS.pattern}))"

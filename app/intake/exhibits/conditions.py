@@ -77,7 +77,8 @@ _CODE = re.compile(r"``?([^`\n]{2,300})``?")
 _TRIAL = keyed_pattern(
     "tried tries trying attempt attempts attempted played playing experimented around workaround idea detour",
     r"\b(?:tried|tries|trying|attempt(?:s|ed)?|play(?:ed|ing) (?:with|around)|experimented|(?:going"
-    r"|go|went|get|got|work(?:ed|ing)?) around|workaround|(?:first|next|other|second|only|my|one) idea|detour)\b",
+    r"|go|went|get|got|work(?:ed|ing)?) around|workaround|(?:first|next|other|second|only|my|one) idea"
+    r"|detour)\b",
 )
 _CALLED = re.compile(r"(\w{1,60})\(")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])")

@@ -155,11 +155,22 @@ def values_right_elsewhere(prose: Sequence[str], titled: Sequence[str], main: st
 
 def values_called_both(checks: Sequence[Check]) -> frozenset[str]:
     """The values that the checks call a bug and right: the words of the report were not understood."""
-    right = {value for check in checks if check.role is Role.EXPECTED for value in values_of(check)}
-    wrong = {value for check in checks if check.role is Role.BUG for value in values_of(check)}
+    bugs = [check for check in checks if check.role is Role.BUG]
+    expected = [check for check in checks if check.role is Role.EXPECTED]
+    right = {value for check in expected for value in values_of(check)}
+    wrong = {value for check in bugs for value in values_of(check)}
     # The 0 of `[0]` is the same value.
     elements = {value[1:-1] for value in right if _LIST_OF_ONE.fullmatch(value)}
-    return frozenset((right | elements) & wrong)
+    return frozenset((right | elements) & wrong) - _wrong_in_place(bugs, expected)
+
+
+def _wrong_in_place(bugs: Sequence[Check], expected: Sequence[Check]) -> set[str]:
+    """The claimed lines in whose place others are right: the last of `2` and `2`, if it should be 3."""
+    if len(bugs) != 1 or len(expected) != 1 or len(bugs[0].lines) != len(expected[0].lines):
+        return set()
+    places = [pair for pair in zip(bugs[0].lines, expected[0].lines, strict=True) if pair[0] != pair[1]]
+    wrong, right = ({strip_quotes(pair[side]) for pair in places} for side in (0, 1))
+    return wrong - right
 
 
 def is_called_right(checks: Sequence[Check], right: frozenset[str]) -> bool:

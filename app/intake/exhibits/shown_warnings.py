@@ -42,7 +42,7 @@ _FINE_WARNING = re.compile(
     rf"|\b{_THE_WARNING.replace('NAME', 'two')} (?:does(?:n['’]t| not)|do(?:n['’]t| not)) "
     r"(?:bother|disturb|trouble|worry|matter)\b"
     r"|\b(?:do(?:n['’]t| not) (?:mind|care about)|(?:can|could) (?:well )?(?:live with|accept|understand)"
-    r"|am (?:aware of|fine with|ok with|okay with)|have nothing against|have no (?:problem|issue|quarrel) with"
+    r"|am (?:aware of|(?:fine|ok|okay) with)|have nothing against|have no (?:problem|issue|quarrel) with"
     rf"|never ?mind|disregard|leav(?:e|ing) aside) {_THE_WARNING.replace('NAME', 'three')}"
     r"|\bthat (?:it|numpy|python|the \w{1,20}|\w{1,20}) warns(?: here| me| about \w{1,20})? is "
     rf"(?:of course |certainly |quite )?{_IS_FINE}(?!\w)"

@@ -1,9 +1,13 @@
-"""Facts that a report states about the true result: `one sees that the cheapest path costs 2`."""
+"""Facts that a report states about the true result.
+
+`One sees that the cheapest path costs 2`, and what anybody can reckon: `3.0 is halfway between 2 and 4`.
+"""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from app.intake.words.keyed_pattern import keyed_pattern
 
@@ -23,6 +27,25 @@ _DENIES = re.compile(
     r"\b(?:not|never|wrong\w*|incorrect\w*|bug|nicht|kein\w*|falsch|pas|faux|no)\b|n['’]t\b", re.IGNORECASE
 )
 _LEAST_COMMAS = 2
+_N = r"`?(?P<{}>[-+]?\d{{1,12}}(?:\.\d{{0,16}})?)(?![\w%]|[.,]\d)`?"
+_OF_TWO = (
+    r"(?:exactly |just |right |precisely )?(?:at )?(?:the )?(?:(?P<mean>half ?-?way|midway|middle|mid-?point"
+    r"|mean|average|in the middle)|(?P<sum>sum)|(?P<product>product)) (?:point )?(?:value )?(?:of|between) "
+    rf"{_N.format('one')} and {_N.format('other')}"
+)
+_IS = r"(?: is| would be| lies| are|,| =)"
+_RECKONED = tuple(
+    keyed_pattern("halfway way midway middle midpoint mid mean average sum product", pattern)
+    for pattern in (
+        rf"(?<![\w.]){_N.format('value')}{_IS} {_OF_TWO}",
+        rf"{_OF_TWO}{_IS} {_N.format('value')}",
+    )
+)
+_RECKON: Mapping[str, Callable[[float, float], float]] = {
+    "mean": lambda one, other: (one + other) / 2,
+    "sum": lambda one, other: one + other,
+    "product": lambda one, other: one * other,
+}
 
 
 def facts_in(sentences: Sequence[str]) -> tuple[str, ...]:
@@ -32,6 +55,7 @@ def facts_in(sentences: Sequence[str]) -> tuple[str, ...]:
 
 def _facts_in(sentences: Sequence[str]) -> Iterator[str]:
     for sentence in sentences[:_MOST_SENTENCES]:
+        yield from _reckoned_in(sentence[:_MOST_SENTENCE])
         match = _SEES.search(sentence[:_MOST_SENTENCE])
         if match is None or _DENIES.search(match[0]):
             continue
@@ -43,3 +67,13 @@ def _facts_in(sentences: Sequence[str]) -> Iterator[str]:
         for code in _CODE.finditer(plain):
             yield code["code"].strip()
         yield from _NUMBER.findall(_CODE.sub(" ", plain))
+
+
+def _reckoned_in(sentence: str) -> Iterator[str]:
+    """The mean, the sum or the product of two numbers that a sentence names, if it is so."""
+    for pattern in _RECKONED:
+        for match in pattern.finditer(sentence):
+            name = next(name for name in _RECKON if match[name])
+            right = _RECKON[name](float(match["one"]), float(match["other"]))
+            if math.isclose(float(match["value"]), right) and not _DENIES.search(sentence):
+                yield match["value"].removesuffix(".")

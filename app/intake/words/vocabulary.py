@@ -128,8 +128,8 @@ _TUPLE = r"\((?:-?\d[\d.]*, ?){1,8}(?:-?\d[\d.]*)?\)"
 _LISTED = (
     rf"(?:tensor|array|{_OF_NUMPY})\([^()\n]{{0,300}}\)|(?:np|numpy)\.(?:True|False)_|\[[^\[\]\n]{{0,300}}\]"
 )
-# Numbers that one call printed: `3.0 2.0 -1.0`. A number and a word, such as `3 4 times`, are none, unless the
-# word goes on with the sentence: `3 4 is right`.
+# Numbers that one call printed: `3.0 2.0 -1.0`. A number and a word, such as `3 4 times`, are none, unless
+# the word goes on with the sentence: `3 4 is right`.
 _GOES_ON = r"(?:is|are|was|were|would|should|and|but|for|from|here|instead|which|while|where|rather|I)\b"
 _ROW = rf"(?<![\w.]){WHOLE_NUMBER}(?: {WHOLE_NUMBER}(?! (?!{_GOES_ON})[a-z%]\w*\b)){{1,12}}"
 LITERAL = (
