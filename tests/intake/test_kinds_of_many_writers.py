@@ -240,3 +240,52 @@ def test_one_of_two_equal_lines_is_wrong(words: str) -> None:
         ["2.0", "2.0"],
         ["2.0", "3.0"],
     ]
+
+
+def session_below(words: str) -> Claim:
+    shown = ">>> from lib import scale\n>>> scale([2.0])\narray([[1.]])"
+    return read(f"# scale is off\n\n{words}\n\n```python\n{shown}\n```\n", form="report").claim
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "lib 1.2.2 was fine: there I had `array([[0.5]])`. Since 1.5 it lands at the upper end:",
+        "Version 1.2 was OK, it printed `array([[0.5]])`. Now:",
+        "With 1.2 all was good (I had `array([[0.5]])`). With 1.5:",
+        "lib 1.2 worked, there it was `array([[0.5]])`. In 1.5 I see:",
+        "1.2.2 is fine; there we get `array([[0.5]])`. 1.5.0 is not:",
+        "In 1.2.2 I had `array([[0.5]])`. Since 1.5 it is too large:",
+        "It used to be `array([[0.5]])` in 1.2. Since the upgrade to 1.5:",
+        "Until 1.4 it answered `array([[0.5]])`. 1.5 answers:",
+        "On the laptop with 1.2 we see `array([[0.5]])`, which is right; on the server with 1.5:",
+    ],
+)
+def test_the_value_of_an_older_version_is_right_beside_a_session(words: str) -> None:
+    claim = session_below(words)
+    assert lines_of_claim(claim) == ["array([[1.]])"]
+    assert {*claim.right_values, *lines_of_claim(claim, Role.EXPECTED)} >= {"array([[0.5]])"}
+    assert all(check.where.version in {None, "1.5", ">=1.5"} for check in claim.checks)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "In 1.2 it gave `array([[0.5]])`, which is wrong, too. In 1.5:",
+        "In 1.2 I had `array([[0.5]])` as the input. In 1.5:",
+        "In 1.6 it gives `array([[0.5]])`. In 1.5:",
+        "In 1.2 it should give `array([[0.5]])`, I thought. In 1.5:",
+        "1.2 gave `array([[0.5]])`, 1.3 gave `array([[0.6]])`. In 1.5:",
+        "It is fixed in 1.5. In 1.2 it gave `array([[0.5]])`. Here:",
+    ],
+)
+def test_the_value_of_another_version_is_not_right_by_itself(words: str) -> None:
+    claim = session_below(words)
+    assert "array([[0.5]])" not in lines_of_claim(claim, Role.EXPECTED)
+
+
+def test_a_short_sentence_below_words_about_an_older_version_is_about_the_session() -> None:
+    assert lines_of_claim(session_below("Under lib 1.2 everything was right. But with 1.5:")) == [
+        "array([[1.]])"
+    ]
+    assert not lines_of_claim(session_below("lib 1.5 is broken, I see nonsense. All is fine with 1.2:"))

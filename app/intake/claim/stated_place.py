@@ -118,7 +118,7 @@ _GOES_WRONG = re.compile(
 _NO_PLACE = re.compile(
     r"\b(?:also|too|both|either|regardless|same on|not only|and linux|all platforms)\b", FLAGS
 )
-_ANY_VERSION = re.compile(rf"(?<![\w.]){_VERSION.format(name='version')}", FLAGS)
+_ANY_VERSION = re.compile(rf"(?<![\w.\[]){_VERSION.format(name='version')}", FLAGS)
 _MOST_INTRODUCTION = 200
 _MOST_TEXT = 20_000
 # The way a script was started: `with torchrun --nproc_per_node=2`, `under python -O`, `with X_Y=1 set`.

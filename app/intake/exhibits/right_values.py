@@ -15,7 +15,7 @@ from app.intake.remarks.expected_of_expressions import expected_of_expression
 from app.intake.remarks.right_messages import right_message
 from app.intake.remarks.values_of_versions import values_before_change, values_of_versions
 from app.intake.remarks.worded_values import worded_values
-from app.intake.sentences.values_of_releases import values_of_releases
+from app.intake.sentences.values_of_releases import value_of_good_release, values_of_releases
 from app.intake.snippets.parts import Part
 from app.intake.words.keyed_pattern import keyed_pattern
 from app.intake.words.vocabulary import strip_quotes
@@ -66,6 +66,8 @@ def right_values(checks: Sequence[Check], texts: Sequence[str], main: str) -> li
     if not right and len(bugs) == len(checks) == 1:
         values = {text[slice(*place)].strip() for text in texts for place in other_ways(text, main)}
         right = [output_check((value,), role=Role.EXPECTED) for value in values if len(values) == 1]
+    if not right and len(bugs) == len(checks) == 1 and (value := value_of_good_release(texts, main)):
+        right = [output_check((value,), role=Role.EXPECTED)] if (value,) != bugs[0].lines else []
     right = [check for check in right if not is_name_of(main, check)]
     claimed = [check for check in checks if check.role is not Role.DETAIL]
     if not right and len(claimed) == 1 and claimed[0].kind in PRINTED_KINDS:

@@ -83,6 +83,7 @@ _CALLED_WRONG = re.compile(
     FLAGS,
 )
 _VALUE = re.compile(rf"`[^`\n]{{1,200}}`|{LITERAL}", FLAGS)
+_GOES_ON = re.compile(r"\.\d")
 _COMMENT = re.compile(r"#\s?(?P<text>[^\n]{3,300})")
 _IMPORT = re.compile(r"^[ \t]{0,40}(?:import|from)[ \t]{1,8}(\w{1,60})", re.MULTILINE)
 _ROOT = re.compile(r"(?<![\w.])([A-Za-z_]\w{0,30})\.(?=[A-Za-z_])")
@@ -161,7 +162,8 @@ def _right_in(clause: str, packages: frozenset[str]) -> Iterator[str]:
             return
     for match in _VALUE.finditer(clause):
         value = strip_quotes(match[0])
-        if value.strip():
+        # 1.2 in `1.2.2 is fine` is none.
+        if value.strip() and not _GOES_ON.match(clause, match.end()):
             yield value.strip()
 
 

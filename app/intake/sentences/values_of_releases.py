@@ -16,6 +16,7 @@ from app.intake.claim.phrases import literal_check
 from app.intake.remarks.called_right import is_of_other_tool
 from app.intake.remarks.values_of_versions import as_meant, is_mended, releases_of_change
 from app.intake.words.keyed_pattern import key_set, words_of
+from app.intake.words.praise import praises_another_place, tells_the_past
 from app.intake.words.vocabulary import FLAGS, LITERAL, strip_quotes
 
 _NUMBER = r"v?(?P<release>\d{1,4}\.\d{1,3}(?:\.\d{1,4})?)(?![.\w]*\d)"
@@ -31,8 +32,9 @@ _OF_RESULT = "".join(
 )[:-1]
 _VERB = (
     r"\b(?:(?P<past>(?:used to (?:give|print|return|show|be|yield)|gave|printed|returned|resulted in|yielded"
-    rf"|(?:{_OF_RESULT})was|showed|produced|got))|(?:gives?|prints?|returns?|results? in|yields?|shows?"
-    rf"|produces?|outputs?|(?:{_OF_RESULT})is|gets?|da|donne))"
+    rf"|(?:{_OF_RESULT})was|showed|produced|got|answered|told|had been|(?<=\bI )had|(?<=\bwe )had"
+    r"|(?<=\bit )had))|(?:gives?|prints?|returns?|results? in|yields?|shows?"
+    rf"|produces?|outputs?|(?:{_OF_RESULT})is|gets?|has|sees?|answers?|tells?|da|donne))"
 )
 _SAYS = re.compile(
     rf"{_VERB}(?: (?:me|us|back|now|always|only|still|wrongly|correctly))?:?[ ]{{1,3}}"
@@ -47,10 +49,13 @@ _PAST = re.compile(r"\b(?:previously|formerly|earlier|before|used to|in the past
 _WRONG = re.compile(r"\b(?:wrong\w*|incorrect\w*|bug|bad|broken|nonsense)\b", FLAGS)
 _FINE = re.compile(r"\b(?:right|correct\w*|as (?:it should|expected)|fine|good|fixed|ok|expected)\b", FLAGS)
 _SHOULD = re.compile(r"\b(?:should|must|would|expect\w*|ought|if|when|want)\b|n['’]t\b|\bnot\b", FLAGS)
+_OF_INPUTS = re.compile(r"\b(?:inputs?|arguments?|parameters?|settings?|options?|columns?|set)\b", FLAGS)
 _CALL = re.compile(r"`[^`\n(]{0,80}?(?P<name>\w{1,40})\([^`\n]{0,200}`[^`]{0,30}$")
+_ANY_RELEASE = re.compile(r"(?<![\w.])v?(\d{1,4}(?:\.\d{1,4}){1,2})(?![\w.]*\d)")
 _KEYS = key_set(
     "gives give prints print returns return results resulted yields yield shows show outputs output is was "
-    "gave printed returned yielded showed used got get produces produced da donne"
+    "gave printed returned yielded showed used got get produces produced had has see sees answered answers "
+    "told tell tells da donne"
 )
 _MOST_TEXT = 8_000
 _MOST_SENTENCES = 60
@@ -86,6 +91,46 @@ def values_of_releases(texts: Sequence[str], main: str) -> list[Check]:
         literal_check(right.value, cut(right.sentence), Role.EXPECTED),
     )
     return [check for check in checks if check is not None] if all(checks) else []
+
+
+def value_of_good_release(texts: Sequence[str], main: str) -> str:
+    """The one value of which the texts say that an older version gives it, or one that they praise.
+
+    Empty where they name values of several versions, or say that a newer version mends it.
+    """
+    if not main or sum(map(len, texts)) > _MOST_TEXT:
+        return ""
+    joined = "\n".join(texts)
+    if _KEYS.isdisjoint(words_of(joined)):
+        return ""
+    mentions = list(_mentions(joined, main))
+    newest = max(_releases_in(joined), default=())
+    if len({mention.value for mention in mentions}) != 1 or _is_mended_in(joined, newest):
+        return ""
+    return mentions[0].value if any(_is_good(mention, newest) for mention in mentions) else ""
+
+
+def _releases_in(text: str) -> list[tuple[int, ...]]:
+    return [tuple(map(int, each.split("."))) for each in _ANY_RELEASE.findall(_QUOTED.sub(" ", text))]
+
+
+def _is_mended_in(text: str, newest: tuple[int, ...]) -> bool:
+    """Whether a clause says that it is mended, and names no older version than the newest one."""
+    clauses = [
+        clause
+        for sentence in sentences_in(text)[:_MOST_SENTENCES]
+        for clause in _clauses(sentence[:_MOST_SENTENCE])
+    ]
+    return any(is_mended([each]) and max(_releases_in(each), default=newest) >= newest for each in clauses)
+
+
+def _is_good(mention: _Mention, newest: tuple[int, ...]) -> bool:
+    """Whether it is the value of an older version than the newest one, or of a place that is praised."""
+    if mention.is_right is False or any(each.search(mention.sentence) for each in (_WRONG, _OF_INPUTS)):
+        return False
+    if mention.release is not None and mention.release < newest:
+        return True
+    return praises_another_place(mention.sentence) or tells_the_past(mention.sentence)
 
 
 def _bug_of(mentions: Sequence[_Mention], *, mended: bool) -> _Mention | None:

@@ -80,6 +80,10 @@ _ASIDE_WORKS = re.compile(
 _SENTENCE = re.compile(r"[.!?]\s+(?=[A-Z])")
 _SENTENCE_END = re.compile(r"(?<=[\w)`'\"])[.!?]\s+")
 _LEAST_WORDS = 4
+_MOST_WORDS_OF_NOW = 12
+_OF_NOW = re.compile(r"\W{0,3}(?:but|now|nowadays|today|currently|since)\b", re.IGNORECASE)
+_RELEASE = re.compile(r"(?<![\w.])v?(\d{1,4}(?:\.\d{1,4}){1,2})(?![\w.]*\d)")
+_QUOTED = re.compile(r"`[^`\n]*`")
 _ONLY_BUT = re.compile(r"\W{0,4}(?:but|however|whereas|aber|mais|pero|ma|но|但是?)\W{0,6}", re.IGNORECASE)
 _DO_NOT_RUN = re.compile(
     r"\b(?:don['’]?t|do not|never|must not|should not) (?:ever )?(?:run|execute)\b|^\W*~~.{1,60}~~\W*$",
@@ -221,11 +225,28 @@ def words_about(above: str) -> str:
     """The words of the line above a block that are about the block.
 
     In `Release 1 is fine. Release 2 returns garbage:` these are the last sentence, unless it is as short as
-    `Output:`.
+    `Output:`. `Now:` and `with 1.5:` behind words about 1.2 are about the block, however short.
     """
     last = above.rpartition("\n")[2]
     sentence = _SENTENCE_END.split(last)[-1]
+    clause = sentence.rpartition("; ")[2]
+    if _is_about_newer(clause, last.removesuffix(clause)):
+        return clause
     return sentence if len(sentence.split()) >= _LEAST_WORDS else last
+
+
+def _is_about_newer(words: str, before: str) -> bool:
+    """True if words are about today, or name a newer version than the words before them do."""
+    own, others = (_RELEASE.findall(_QUOTED.sub(" ", text)) for text in (words, before))
+    if not before.strip() or len(words.split()) > _MOST_WORDS_OF_NOW:
+        return False
+    if not own:
+        return _OF_NOW.match(words) is not None
+    return bool(others) and min(map(_as_numbers, own)) > max(map(_as_numbers, others))
+
+
+def _as_numbers(release: str) -> tuple[int, ...]:
+    return tuple(map(int, release.split(".")))
 
 
 def is_not_to_be_run(before: str) -> bool:

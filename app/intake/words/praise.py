@@ -8,10 +8,11 @@ from app.intake.words.keyed_pattern import keyed_pattern, words_of
 
 WORKS = keyed_pattern(
     "work works worked fine passes behaves error errors problem problems crash crashs "  # codespell:ignore
-    "workaround comparison should correct right ok okay correctly expected",
+    "workaround comparison should correct right ok okay good correctly expected",
     r"(?<!not )(?<!n't )(?<!longer )(?<!never )\b(?:works?|worked|(?:is|was|were) fine|runs fine|passes"
-    r"|behaves|no (?:error|problem|crash)s?|workaround|for comparison|as it should"
-    r"|(?:is|was|were) (?:correct|right|ok|okay)"
+    r"|behaves|no (?:error|problem|crash)s?|(?<!need a )(?<!want a )(?<!any )workaround|for comparison|as it should"
+    r"|(?:is|was|were) (?:all |still )?(?:correct|right|ok|okay)"
+    r"|(?:was|were) (?:all |still )?good(?! (?:for|at|to|enough|idea|reason)\b)"
     r"|(?:the|a) (?:right|correct) (?:thing|answer|value|result|output|one)s?|correctly|as expected)\b",
 )
 # Where this stands beside words such as "works", they speak of another version or machine, not of the code
@@ -27,7 +28,7 @@ _OTHER_PLACE = re.compile(
     r"|previously|earlier)"
     # `NumPy 1.26 is fine, there I get 3`.
     r"|[a-z][\w-]{1,20} v?\d{1,4}\.(?:\d{1,4}|x)(?:\.\d{1,4})? (?:is|was|works?|worked|behaves?|gives"
-    r"|gave))\b",
+    r"|gave)|(?<![\w.])v?\d{1,4}\.\d{1,4}\.\d{1,4} (?:is|was|works?|worked|behaves?))\b",
     re.IGNORECASE,
 )
 _BEFORE = keyed_pattern(
