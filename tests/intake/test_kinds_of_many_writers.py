@@ -289,3 +289,62 @@ def test_a_short_sentence_below_words_about_an_older_version_is_about_the_sessio
         "array([[1.]])"
     ]
     assert not lines_of_claim(session_below("lib 1.5 is broken, I see nonsense. All is fine with 1.2:"))
+
+
+DTYPE = 'import pandas as pd\nprint(pd.Series(["a", "b"]).dtype)'
+
+
+@pytest.mark.parametrize(
+    "caption",
+    [
+        "now tells me",
+        "now reports",
+        "has become",
+        "comes back as",
+        "what I see now is",
+        "Today's answer:",
+        "It is now",
+        "now replies with",
+        "turns out to be",
+        "Then it told us:",
+    ],
+)
+def test_a_word_below_a_caption_that_tells_is_output(caption: str) -> None:
+    assert lines_of(report(DTYPE, f"{caption}\n\n```\nstr\n```")) == ["str"]
+
+
+@pytest.mark.parametrize(
+    "caption", ["I was told:", "The manual tells:", "The file is", "I run it in", "Thanks to"]
+)
+def test_a_word_below_another_caption_is_no_output(caption: str) -> None:
+    below = f"tells me\n\n```\nstr\n```\n\nFurther words about it.\n\n{caption}\n\n```\nobject\n```"
+    assert [check.lines for check in report(DTYPE, below).claim.checks] == [("str",)]
+
+
+@pytest.mark.parametrize(
+    "caption",
+    [
+        "where it had told me",
+        "It used to give",
+        "Previously it printed",
+        "It should tell me",
+        "It has to report",
+        "instead of",
+    ],
+)
+def test_what_it_told_before_or_should_tell_is_right(caption: str) -> None:
+    reading = report(DTYPE, f"now tells me\n\n```\nstr\n```\n\n{caption}\n\n```\nobject\n```")
+    assert [lines_of(reading, role) for role in (Role.BUG, Role.EXPECTED)] == [["str"], ["object"]]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "It began with pandas 3.0; nothing else (pip 24.0, torch 2.1.2) changed.",
+        "This started in pandas 3.0, Python stayed 3.12.4.",
+        "The failure appeared with pandas 3.0 on Debian 12.5.",
+    ],
+)
+def test_the_version_with_which_it_began_is_the_place(words: str) -> None:
+    (bug,) = report(DTYPE, f"It prints `str`. {words}").claim.having(Role.BUG)
+    assert (bug.where.package, bug.where.version) == ("pandas", ">=3.0")

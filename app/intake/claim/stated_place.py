@@ -81,7 +81,7 @@ _LABELLED = re.compile(
 )
 _ON = re.compile(r"(?:\.\d{1,2})?(?: on(?:wards?)?\b| and (?:later|up|above|newer)\b|\+)", FLAGS)
 _SINCE = re.compile(
-    r"\b(?:since|starting (?:from|with|in)|as of|from"
+    r"\b(?:since|(?:starting|started|began|begins|appeared) (?:from|with|in)|as of|from"
     r"|after (?:the )?(?:upgrade|update|upgrading|updating) to|beginning with|introduced in"
     r"|(?:as soon as|once|when|whenever) (?:i|we|you) (?:use|install|switch to|upgrade to|update to|move to)"
     rf"|regression (?:in|since|from)) {_VERSION.format(name='version')}(?P<on> (?:on|onwards?"
@@ -132,7 +132,7 @@ _MODE = re.compile(
 _OF_APPLE = re.compile(r"\bmac|\bosx|\bapple|\bm[1-5] ")
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
 _OF_BUGS = re.compile(
-    rf"\b(?:{_FAILS}|regression|bug|issue|problem|errors?|only|started|broke)\b|^\s*\[|Error\b", FLAGS
+    rf"\b(?:{_FAILS}|regression|bug|issue|problem|errors?|only|started|began|broke)\b|^\s*\[|Error\b", FLAGS
 )
 # A GPU by its model, as in `on an A100`.
 _CARD = re.compile(

@@ -59,8 +59,13 @@ _QUOTATION = re.compile(r" {0,3}>(?!>>)")
 _MENTIONS = re.compile(r"^[ \t]*+(?:(?:cc|/cc|ping)[ \t]*)?@[\w-]", re.IGNORECASE)
 # Below such words, a block is output, whatever it says.
 _PRINTS = re.compile(
-    r"\b(?:prints?|printed|outputs?|stdout|shows?|displays?|gives?|returns?|says?|yields?"
-    r"|(?<!expected to )(?<!should )(?<!want to )(?:see|get)|got)(?: me| this| the following)?\W{0,6}$",
+    r"(?:\b(?:prints?|printed|outputs?|stdout|shows?|displays?|gives?|returns?|says?|yields?"
+    r"|tells?|(?<!was )(?<!been )(?<!were )told|reports?|answers?|responds?|replies|obtains?|receives?"
+    r"|evaluates to|results? in|leads? to|turns? (?:out|into)|comes? (?:out|back)|out comes|spits? out"
+    r"|becomes?|became|has become|(?:is|are) now|now is|(?<!right )(?<!correct )(?<!true )answer (?:is|was)"
+    r"|(?<!expected to )(?<!should )(?<!want to )(?:see|get)|got)"
+    r"(?: (?:me|us|this|the following|now|today|instead|back|here|with|as|to be|is|was)){0,3}"
+    r"|\b(?:today|now)['’]s (?:answer|result|value|output))\W{0,6}$",
     re.IGNORECASE,
 )
 # Blocks with the fields of an issue that came from the tracker of bugs.python.org.

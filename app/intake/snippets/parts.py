@@ -26,7 +26,7 @@ from app.intake.text.fenced_prose import is_fenced_prose
 from app.intake.text.markdown import Block
 from app.intake.words.environment_line import is_environment_block
 from app.intake.words.languages import in_english
-from app.intake.words.praise import says_it_fails
+from app.intake.words.praise import AS_IT_WAS, says_it_fails
 from app.intake.words.vocabulary import DESIRED, MODALS, RESULTS, SHOW, any_of, is_printed_line
 
 _ENVIRONMENT = re.compile(
@@ -41,7 +41,7 @@ _ABOUT_BUG = re.compile(
 )
 _EXPECTED = re.compile(
     rf"\b(?:{any_of(DESIRED)}|{any_of(MODALS)} {any_of(SHOW, 'look')}"
-    rf"|correct {any_of(RESULTS)}|supposed to)\b",
+    rf"|correct {any_of(RESULTS)}|supposed to|{AS_IT_WAS})\b",
     re.IGNORECASE,
 )
 _ACTUAL = re.compile(

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 
 from app.intake.words.keyed_pattern import keyed_pattern, words_of
+from app.intake.words.vocabulary import SHOW, any_of
 
 WORKS = keyed_pattern(
     "work works worked fine passes behaves error errors problem problems crash crashs "  # codespell:ignore
     "workaround comparison should correct right ok okay good correctly expected",
     r"(?<!not )(?<!n't )(?<!longer )(?<!never )\b(?:works?|worked|(?:is|was|were) fine|runs fine|passes"
-    r"|behaves|no (?:error|problem|crash)s?|(?<!need a )(?<!want a )(?<!any )workaround|for comparison|as it should"
+    r"|behaves|no (?:error|problem|crash)s?|(?<!need a )(?<!want a )(?<!any )workaround|for comparison"
+    r"|as it should"
     r"|(?:is|was|were) (?:all |still )?(?:correct|right|ok|okay)"
     r"|(?:was|were) (?:all |still )?good(?! (?:for|at|to|enough|idea|reason)\b)"
     r"|(?:the|a) (?:right|correct) (?:thing|answer|value|result|output|one)s?|correctly|as expected)\b",
@@ -30,6 +32,12 @@ _OTHER_PLACE = re.compile(
     r"|[a-z][\w-]{1,20} v?\d{1,4}\.(?:\d{1,4}|x)(?:\.\d{1,4})? (?:is|was|works?|worked|behaves?|gives"
     r"|gave)|(?<![\w.])v?\d{1,4}\.\d{1,4}\.\d{1,4} (?:is|was|works?|worked|behaves?))\b",
     re.IGNORECASE,
+)
+# `where it had told me`, `previously it printed`: above an output, as it was before.
+AS_IT_WAS = (
+    rf"(?:(?:it|this|that|which) used to {any_of(SHOW)}"
+    r"|(?:it|this|that|which) (?:had|would have) (?:always )?(?:told|printed|given|returned|shown|said|answered)"
+    r"|(?:previously|formerly),? (?:it|this|that) (?:told|printed|gave|returned|showed|said|answered|was))"
 )
 _BEFORE = keyed_pattern(
     "up until till before prior older earlier version versions release releases build builds",

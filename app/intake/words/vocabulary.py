@@ -48,7 +48,8 @@ SHOW = (
         "yield",
         "read",
     ),
-    *("come out(?: as)?", "evaluate to", "produce", "become", "stay", "answer", "see", "get"),
+    *("come (?:out|back)(?: as)?", "evaluate to", "produce", "become", "stay", "answer", "see", "get"),
+    *("tell(?: me| us)?", "report", "display"),
 )
 # In the present and the past: a program shows a value, or a person sees it.
 SEE = (
