@@ -8,8 +8,13 @@ import pytest
 from judging_builders import CPU, prints, result
 
 from app.intake.claim.claims import Check, CheckKind, Role
+from app.intake.code.printed_texts import prints_of_inputs
 from app.intake.read import read
-from app.judging.gone.random_values import misses_exact_value, nan_became_ordinary
+from app.judging.gone.random_values import (
+    misses_exact_value,
+    nan_became_ordinary,
+    without_printed_inputs,
+)
 from app.judging.judgement import Verdict
 from app.judging.output.printed_numbers import numbers_in
 from app.judging.verdict.job import judge_job
@@ -162,3 +167,55 @@ def test_nan_that_is_called_right_is_not_gone() -> None:
     text = GARBAGE + "\nThe result should be `nan` in the first row only.\n"
     plan = RepeatPlan(at_most=59, exact=False)
     assert verdict(text, *[ORDINARY] * 59, plan=plan) is not Verdict.NOT_REPRODUCED
+
+
+PUTS_NAN = "import torch\nx = torch.rand(2, 2)\nx[0, 1] = float('nan')\n"
+INPUT = ["tensor([[0.5312,    nan],", "        [0.1234, 0.8765]])"]
+INPUT_NOW = "tensor([[0.2345,    nan],\n        [0.6543, 0.7621]])\n"
+MEANS, MEANS_NOW = "tensor([   nan, 0.4999])", "tensor([0.2345, 0.7082])\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "are_inputs"),
+    [
+        ("print(x)\nprint(x.mean())", (True, False)),
+        ("y = 3\nprint(x)\nz = torch.nanmean(x)\nprint(z)", (True, False)),
+        # What was done with it may have changed it.
+        ("z = torch.nanmean(x)\nprint(x)\nprint(z)", (False, False)),
+        ("x.nan_to_num_()\nprint(x)", (False,)),
+        ("print(torch.nanmean(x))\nprint(x)", (False, False)),
+        ("x = torch.nanmean(x)\nprint(x)", (False,)),
+        # It is not plain which print shows what.
+        ("print(x)\nfor row in x:\n    print(row)", ()),
+        ("print(x)\nprint('mean', x.mean())", ()),
+    ],
+)
+def test_prints_of_inputs_with_nan(code: str, are_inputs: tuple[bool, ...]) -> None:
+    assert prints_of_inputs(PUTS_NAN + code) == are_inputs
+
+
+@pytest.mark.parametrize("code", ["s = pd.Series([1.5, float('nan')])", "s = np.array([np.nan, 2.0])"])
+def test_a_literal_with_nan_is_an_input(code: str) -> None:
+    assert prints_of_inputs(f"{code}\nprint(s)\nprint(s.mean())") == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("claimed", "printed", "is_gone"),
+    [
+        ([*INPUT, MEANS], INPUT_NOW + MEANS_NOW, True),
+        # The claim shows the result alone.
+        ([MEANS], INPUT_NOW + MEANS_NOW, True),
+        # It is still nan, in the same or another place, or zero.
+        ([*INPUT, MEANS], INPUT_NOW + MEANS + "\n", False),
+        ([*INPUT, MEANS], INPUT_NOW + "tensor([0.2345,    nan])\n", False),
+        ([*INPUT, MEANS], INPUT_NOW + "tensor([0.0000, 0.7082])\n", False),
+        # The input has more of them, or more is printed.
+        ([*INPUT, MEANS], INPUT_NOW.replace("0.6543", "   nan") + MEANS_NOW, False),
+        ([*INPUT, MEANS], INPUT_NOW + MEANS_NOW + MEANS_NOW, False),
+    ],
+)
+def test_nan_that_the_script_puts_into_its_input_is_no_bug(
+    claimed: Sequence[str], printed: str, *, is_gone: bool
+) -> None:
+    script = PUTS_NAN + "print(x)\nprint(torch.nanmean(x, dim=1))"
+    assert nan_became_ordinary(*without_printed_inputs(prints(*claimed), printed, script)) is is_gone

@@ -36,7 +36,8 @@ _OTHER_PLACE = re.compile(
 # `where it had told me`, `previously it printed`: above an output, as it was before.
 AS_IT_WAS = (
     rf"(?:(?:it|this|that|which) used to {any_of(SHOW)}"
-    r"|(?:it|this|that|which) (?:had|would have) (?:always )?(?:told|printed|given|returned|shown|said|answered)"
+    r"|(?:it|this|that|which) (?:had|would have) (?:always )?"
+    r"(?:told|printed|given|returned|shown|said|answered)"
     r"|(?:previously|formerly),? (?:it|this|that) (?:told|printed|gave|returned|showed|said|answered|was))"
 )
 _BEFORE = keyed_pattern(

@@ -20,7 +20,7 @@ from app.judging.gone.changed_values import (
 from app.judging.gone.labelled_twins import labelled_twins_agree
 from app.judging.gone.lines_at_issue import judge_lines_at_issue
 from app.judging.gone.mended_outputs import is_mended, nan_is_gone
-from app.judging.gone.random_values import nan_became_ordinary
+from app.judging.gone.random_values import nan_became_ordinary, without_printed_inputs
 from app.judging.gone.repeated_numbers import are_distinct_now
 from app.judging.gone.rounded_zeros import equals_but_for_zeros
 from app.judging.gone.traits import has_trait_now
@@ -65,7 +65,7 @@ def oracle_of_output(
     if is_unread and _passed_own_check(script, whole):
         return oracles.OWN_CHECK
     right = [*claim.right_values, *(line for other in others for line in other.lines)]
-    if script.unseeded and (of_draws := _oracle_of_draws(check, right, whole.observation.stdout)):
+    if script.unseeded and (of_draws := _oracle_of_draws(check, right, whole.observation.stdout, script)):
         return of_draws
     if whole.outcome is Outcome.COMPLETED and is_mended(check, whole.observation.stdout):
         return oracles.MENDED_OUTPUT
@@ -136,10 +136,11 @@ def shows_expected(bug: Check, expected: Sequence[tuple[Check, Result]]) -> bool
     )
 
 
-def _oracle_of_draws(check: Check, right: Sequence[str], stdout: str) -> str | None:
+def _oracle_of_draws(check: Check, right: Sequence[str], stdout: str, script: Script) -> str | None:
     """The oracle that speaks of numbers that were drawn at random; None if none speaks."""
     if are_distinct_now(check, stdout):
         return oracles.NUMBERS_DIFFER
+    check, stdout = without_printed_inputs(check, stdout, script.script)
     if nan_is_gone(check, stdout):
         return oracles.REFERENCE_VALUE
     is_gone = not oracles.calls_nan_right(right) and nan_became_ordinary(check, stdout)

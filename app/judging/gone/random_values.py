@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from app.intake.claim.claims import Check, CheckKind, Role
+from app.intake.code.printed_texts import prints_of_inputs
 from app.judging.gone.lines_at_issue import Line, lines_by_label, lines_by_place
 from app.judging.output.printed_lines import form_of, tokens_of
 from app.judging.output.printed_numbers import Number, matches, numbers_in
@@ -71,6 +72,47 @@ def nan_became_ordinary(check: Check, stdout: str) -> bool:
         and (len(drawn) == 1 or len({other.text for other in drawn}) > 1)
         and all(matches(one, other) for one, other in counts)
     )
+
+
+def without_printed_inputs(check: Check, stdout: str, script: str) -> tuple[Check, str]:
+    """The check and the output without the inputs that the script prints, if they hold nan where claimed.
+
+    Unchanged if it is not plain which print shows what.
+    """
+    are_inputs = prints_of_inputs(script)
+    claimed = _values_in([line for line in check.lines if line.strip()][:_MOST_LINES])
+    seen = _values_in([line for line in stdout.splitlines() if line.strip()][: _MOST_LINES + 1])
+    others = are_inputs.count(False)
+    if not 0 < others < len(are_inputs) == len(seen) or check.kind is not CheckKind.OUTPUT:
+        return check, stdout
+    rest = [value for value, is_input in zip(seen, are_inputs, strict=True) if not is_input]
+    if len(claimed) == others:
+        return check, "\n".join(rest)
+    if len(claimed) != len(seen):
+        return check, stdout
+    triples = list(zip(claimed, seen, are_inputs, strict=True))
+    if any(is_input and _places_of_nan(one) != _places_of_nan(other) for one, other, is_input in triples):
+        return check, stdout
+    lines = [line for one, _, is_input in triples if not is_input for line in one.split("\n")]
+    return check.model_copy(update={"lines": tuple(lines)}), "\n".join(rest)
+
+
+def _values_in(lines: Sequence[str]) -> list[str]:
+    """The printed values, each with all of its lines: a bracket that is open goes on below."""
+    values: list[str] = []
+    depth = 0
+    for line in lines:
+        if depth > 0:
+            values[-1] += f"\n{line}"
+        else:
+            values.append(line)
+        depth += sum(line.count(sign) for sign in "([{") - sum(line.count(sign) for sign in ")]}")
+    return values if depth == 0 else []
+
+
+def _places_of_nan(value: str) -> list[bool | None]:
+    tokens = (token for line in value.split("\n") for token in tokens_of(line))
+    return [math.isnan(token.value) if isinstance(token, Number) else None for token in tokens]
 
 
 def _is_ordinary(number: Number) -> bool:
