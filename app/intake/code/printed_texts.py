@@ -59,18 +59,18 @@ def prints_of_inputs(script: str) -> tuple[bool, ...]:
     calls = [node for node in nodes_of(tree) if _is_print(node)] if tree else []
     if len(calls) != len(prints):
         return ()
-    shown: list[bool] = []
+    are_inputs: list[bool] = []
     fresh: set[str] = set()
     for statement in statements:
         value = _printed_value(statement)
         is_input = isinstance(value, ast.Name) and value.id in fresh
         if value is not None:
-            shown.append(is_input)
+            are_inputs.append(is_input)
         if name := _gets_nan(statement):
             fresh.add(name)
         elif not is_input:
             fresh -= {node.id for node in nodes_of(statement) if isinstance(node, ast.Name)}
-    return tuple(shown)
+    return tuple(are_inputs)
 
 
 def _is_print(node: ast.AST) -> bool:
