@@ -49,7 +49,7 @@ def _strings(call: ast.Call) -> list[str]:
 
 
 def prints_of_inputs(script: str) -> tuple[bool, ...]:
-    """Of each print, whether it shows an input into which the script put nan, and with which it did nothing.
+    """For each print: whether it shows an input into which the script put nan, and with which it did nothing.
 
     Empty if prints stand in loops or functions, or show several values.
     """

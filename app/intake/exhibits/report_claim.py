@@ -139,8 +139,8 @@ def claim_of(
     subject = subject_of(title, main)
     if explicit:
         return about(subject, read_claim(explicit))
-    fine = fine_warnings(parts, title)
-    all_outputs = without_fine_warnings(shown_outputs(parts) if outputs is None else outputs, fine)
+    all_outputs = shown_outputs(parts) if outputs is None else outputs
+    all_outputs = without_fine_warnings(all_outputs, fine := fine_warnings(parts, title))
     outputs = with_other_ways_as_right(outputs_of_main(parts, all_outputs, whole or main), main)
     relevant = [part for part in prose if not part.about_environment or part.text.count(":") <= _MOST_COLONS]
     plain = plain_with_formulas if prints_formulas(main) else plain_words
@@ -172,20 +172,22 @@ def claim_of(
         real = [check for check in without_names(with_expected, main) if not is_refused(check, traits)]
         real = with_warnings_as_bug(real)
         contradicted |= values_called_both(real)
-        if not real or is_called_right(real, contradicted) or is_fine_warning(real, fine):
-            continue
-        if readings and is_error_asked_for(real, frame):
+        is_no_bug = is_called_right(real, contradicted) or is_fine_warning(real, fine)
+        if not real or is_no_bug or (readings and is_error_asked_for(real, frame)):
             continue
         complete = with_place([_in_own_words(check, prose) for check in real], place)
         readings.append(about(subject, frame.model_copy(update={"checks": tuple(complete)})))
     if not readings:
-        claim = frame if (asserts := own_check(titled, main)) else Claim(text=told_text)
-        return about(subject, claim.model_copy(update={"checks": tuple(with_place(asserts, place))}))
+        return about(subject, _of_own_check(frame, with_place(own_check(titled, main), place)))
     readings = without_measured_times(without_outputs_before_end(readings, titled[0]))
-    failing = "\n".join(part.text for part in outputs if failure_of(part))
-    others = other_readings(readings, failing)
+    others = other_readings(readings, "\n".join(part.text for part in outputs if failure_of(part)))
     further, has_more = others[: MOST_READINGS - 1], len(others) >= MOST_READINGS
     return readings[0].model_copy(update={"further": further, "has_more": has_more})
+
+
+def _of_own_check(frame: Claim, asserts: Sequence[Check]) -> Claim:
+    """The claim that the script's own check fails; without one, the bare text."""
+    return (frame if asserts else Claim(text=frame.text)).model_copy(update={"checks": tuple(asserts)})
 
 
 def _in_own_words(check: Check, prose: Sequence[Part]) -> Check:

@@ -175,6 +175,8 @@ def is_of_other_tool(clause: str, main: str) -> bool:
 
 def _tool_of(clause: str) -> str:
     """The tool that a clause says shows something, in lower case; empty if it names none."""
+    if _WORDS_OF_TOOLS.isdisjoint(words_of(clause)):
+        return ""
     patterns = (_OTHER_TOOL, _BY_OTHER_TOOL, _IN_OTHER_TOOL)
     return next((match["tool"].lower() for each in patterns if (match := each.search(clause))), "")
 

@@ -1,4 +1,4 @@
-"""Removes HTML tags from prose. What Python prints, such as `<NA>` or `<class 'int'>`, is text."""
+"""Removes HTML tags from prose. Prints of Python, such as `<NA>`, are text."""
 
 from __future__ import annotations
 
