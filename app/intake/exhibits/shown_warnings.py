@@ -53,7 +53,7 @@ _FINE_WARNING = re.compile(
 # Words by which a report may still be about its warnings.
 _COMPLAINS = re.compile(
     r"\b(?:annoying\w*|nois[ey]\w*|spam\w*|flood\w*|clutter\w*|twice|times|repeated\w*|every|each"
-    r"|misleading|wording|duplicat\w*|stacklevel|why|unwanted|not wanted|suppress\w*|silenc\w*|get rid)\b"
+    r"|misleading|wording|duplicate[sd]?|stacklevel|why|unwanted|not wanted|suppress\w*|silenc\w*|get rid)\b"
     r"|\b(?:if|whether|unless|think|believe)\b[^.;\n]{0,40}\bwarning|\?",
     re.IGNORECASE,
 )
