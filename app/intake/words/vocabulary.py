@@ -284,9 +284,14 @@ def _without_quotes(line: str) -> str:
 
 
 def other_device_of(text: str) -> str | None:
-    """The one device of a text that is neither the CPU nor a CUDA GPU."""
+    """The one device of a text that is neither the CPU nor a CUDA GPU; None if it names one of these, too."""
+    return None if _CPU.search(text) or _GPU.search(text) else other_device_in(text)
+
+
+def other_device_in(text: str) -> str | None:
+    """The one device that is neither the CPU nor a CUDA GPU, whatever else a text names."""
     devices = {hit[0].lower() for hit in _OTHER_DEVICE.finditer(text)}
-    return devices.pop() if len(devices) == 1 and not _CPU.search(text) and not _GPU.search(text) else None
+    return devices.pop() if len(devices) == 1 else None
 
 
 def device_of(text: str) -> str | None:

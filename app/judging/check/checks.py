@@ -28,7 +28,7 @@ from app.judging.check.output_checks import (
     equals_claimed,
     numbers_in_place,
 )
-from app.judging.check.places import exclusion_of, mismatch_of
+from app.judging.check.places import exclusion_of, is_of_absent_device, mismatch_of
 from app.judging.check.printed_optima import shows_same_optima
 from app.judging.check.printed_part import names_part, part_of
 from app.judging.check.random_numbers import is_random, judge_random
@@ -40,6 +40,7 @@ from app.judging.check.reach import (
     NO_SIDES,
     NO_TIMES,
     NOTHING_SHOWN,
+    OTHER_DEVICE,
     PATH_NOT_TAKEN,
     RANDOM_NUMBERS,
     ended_by_limit,
@@ -99,6 +100,8 @@ def judge_check(
         reason = skipped_gpu_part(result, script, target)
     if reason is None and check_result is not CheckResult.MET:
         reason = ABSOLUTE_TIME if _is_about_time(check) else mismatch_of(check, result, target)
+        if reason is None and is_of_absent_device(check, result, script, claim):
+            reason = OTHER_DEVICE
     if reason is None and check_result is CheckResult.UNREACHED:
         reason = RANDOM_NUMBERS if oracle == RANDOM_NUMBERS.code else _why_unreached(check, result)
     if reason is not None:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from app.intake.claim.claims import Check, CheckKind, Role
+from app.intake.claim.claims import Check, CheckKind, Claim, Role
+from app.intake.reading import Script
+from app.intake.words.vocabulary import FLAGS, other_device_in, other_device_of
 from app.judging.check.reach import NO_GPU, OTHER_DEVICE, OTHER_MODE, OTHER_OS, OTHER_VERSION, uses_gpu
 from app.judging.output.sides import lacks_a_side
 from app.targets.target import Target
 from worker.contract import Device, Reason, Result
 
+_MOST_LINES = 100
+_MOST_LINE = 2_000
 _SYSTEMS = {
     "windows": ("windows", "win32", "win64"),
     "macos": ("mac", "darwin", "osx", "os x"),
@@ -91,6 +96,56 @@ _GPU_MESSAGE = re.compile(
 def was_on_card(check: Check) -> bool:
     """Whether the claimed output can only come from a GPU, whatever else the report says."""
     return any(_GPU_MESSAGE.search(text) for text in (*check.lines, check.message or ""))
+
+
+# Lines that name a device as the place where something ran: `device: mps`, `device='xpu:0'`, `on tpu`.
+_NAMED_DEVICE = re.compile(
+    r"\b(?:device|backend|accelerator|platform|using|on)\b['\"]?[\s:=(]{1,4}(?:\w{1,12}[\s:=]{1,3}){0,2}['\"]?"
+    r"(?P<device>mps|xpu|tpu|hpu|npu|hip|xla|mtia|ipu|vulkan|rocm|metal|privateuseone)(?![A-Za-z])"
+    r"|(?<![A-Za-z])(?P<numbered>mps|xpu|tpu|hpu|npu|hip|xla|mtia|ipu|privateuseone):\d"
+    r"|(?<![A-Za-z])(?P<card>TpuDevice|Radeon|Instinct MI\d+|gfx\d{3,4}|Gaudi|Ascend)",
+    FLAGS,
+)
+_LIBRARY_OF_DEVICES = re.compile(r"\b(?:torch|jax|tensorflow|keras|paddle|mlx|mindspore|flax)\b")
+_IS_NOT_THERE = re.compile(r"\b(?:false|not?|none|unavailable|without)\b|n['’]t\b", FLAGS)
+# Such a script goes on with the CPU, whatever its own words for the sides are.
+_CHOOSES = re.compile(
+    r"is_available|is_built|device_count|current_accelerator|default_backend|\.devices\(|\bexcept\b"
+)
+_CONTRASTS = re.compile(
+    r"\b(?:than|vs|versus|unlike|but|while|whereas|differ\w*|mismatch\w*|inconsisten\w*|compared|only)\b", FLAGS
+)
+
+
+def is_of_absent_device(check: Check, result: Result, script: Script, claim: Claim) -> bool:
+    """Whether the claim shows a device that no target has, and this attempt nothing of that device."""
+    shown = _device_in((*check.lines, *check.side_lines, *(check.message or "").splitlines()[:1]), script)
+    device = shown or _device_of_title(claim.text.partition("\n")[0], script)
+    if device is None or any(device in used.casefold() for used in result.observation.devices_used):
+        return False
+    is_seen = _device_in(result.observation.stdout.splitlines()[:_MOST_LINES], script) == device
+    return not is_seen or _CHOOSES.search(script.script) is not None
+
+
+def _device_in(lines: Sequence[str], script: Script) -> str | None:
+    """The first such device that the lines name as a place of their own."""
+    is_bare = _LIBRARY_OF_DEVICES.search(script.script) is not None
+    for line in lines[:_MOST_LINES]:
+        if _IS_NOT_THERE.search(line[:_MOST_LINE]):
+            continue
+        if named := _NAMED_DEVICE.search(line[:_MOST_LINE]):
+            return str(named[named.lastgroup or 0]).casefold()
+        # `max diff of cpu and mps: 1.5` is about the other device, too.
+        if is_bare and (device := other_device_in(line[:_MOST_LINE])):
+            return device
+    return None
+
+
+def _device_of_title(title: str, script: Script) -> str | None:
+    """The one such device that a title is about: not one that does the same as another."""
+    if not _LIBRARY_OF_DEVICES.search(script.script):
+        return None
+    return other_device_of(title) or (other_device_in(title) if _CONTRASTS.search(title) else None)
 
 
 def is_version(claimed: str, result: Result, target: Target, *, package: str | None = None) -> bool:
