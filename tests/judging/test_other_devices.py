@@ -161,3 +161,29 @@ def test_a_device_that_is_only_named_is_no_place_of_the_bug(report: str, gone: s
 
 def test_the_claimed_lines_count_wherever_they_are_seen() -> None:
     assert verdict_of(DEVICE_IN_TITLE, "sum: 14.0\n") == "reproduced"
+
+
+BLOCKS = (
+    "On the CPU:\n\n```\n{0}\n```\n\nOn MPS:\n\n```\n{1}\n```\n",
+    "With device xpu:\n\n```\n{1}\n```\n\nWith cpu:\n\n```\n{0}\n```\n",
+    "On a TPU I get\n\n```\n{1}\n```\n\nShould be\n\n```\n{0}\n```\n",
+    "Running this with the NPU prints:\n\n```\n{1}\n```\n",
+    "HPU:\n\n```\n{1}\n```\n\nCPU:\n\n```\n{0}\n```\n",
+)
+
+
+@pytest.mark.parametrize("blocks", BLOCKS)
+@pytest.mark.parametrize("stdout", ["15.0\n", "13.0\n"])
+def test_a_block_under_the_name_of_another_device_is_of_that_device(blocks: str, stdout: str) -> None:
+    report = falls_back("sum", "mps", "backends.mps", "x.sum().item()", blocks.format("15.0", "14.0"))
+    assert verdict_of(report, stdout) == "cannot_show"
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    ["On the CPU:\n\n```\n{0}\n```\n", "On CPU and on MPS I get:\n\n```\n{0}\n```\n"],
+)
+def test_a_block_of_the_cpu_is_judged(blocks: str) -> None:
+    report = falls_back("sum is off", "mps", "backends.mps", "x.sum().item()", blocks.format("14.0"))
+    assert verdict_of(report, "14.0\n") == "reproduced"
+    assert verdict_of(report, "15.0\n") == "different"

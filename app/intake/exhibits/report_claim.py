@@ -90,7 +90,7 @@ from app.intake.remarks.output_remarks import read_remarks
 from app.intake.remarks.outputs_of_code import outputs_of_main, right_outputs
 from app.intake.remarks.right_messages import right_of_output
 from app.intake.remarks.value_tables import tabled_values
-from app.intake.remarks.values_of_devices import values_of_devices
+from app.intake.remarks.values_of_devices import split_devices, values_of_devices
 from app.intake.remarks.values_of_versions import values_of_versions
 from app.intake.sentences.should_work import should_work
 from app.intake.sentences.values_of_calls import values_of_calls
@@ -107,7 +107,7 @@ from app.intake.wishes.twins import lacks_agreement, lacks_change, wants_agreeme
 from app.intake.words.frequency_words import with_frequency
 from app.intake.words.languages import in_english
 from app.intake.words.praise import may_praise, praises_another_place, tells_the_past
-from app.intake.words.vocabulary import device_of, shows_cuda_tensor, side_of_line
+from app.intake.words.vocabulary import device_of, other_device_of, shows_cuda_tensor, side_of_line
 
 _EXPLICIT = re.compile(
     r"^(?:[^\S\n]|[>*_])*claim[\s*_]*:[\s*_]*(\S.*)", re.IGNORECASE | re.MULTILINE | re.DOTALL
@@ -386,10 +386,12 @@ def _output_checks(outputs: Sequence[Part], main: str, block: int = 0) -> list[C
             continue
         if not seen and remarks.right:
             expected.insert(0, [output_check(remarks.right, role=Role.EXPECTED)])
-        device = device_of(part.introduction)
+        device = device_of(part.introduction) or other_device_of(part.introduction)
         where = newest_place(part.version).model_copy(update={"device": device})
         seen.append(output_check(remarks.lines).model_copy(update={"where": where}))
         warnings += split_warnings(part.text.split("\n"))[1]
+    seen, reference = split_devices(seen)
+    expected = expected or [reference]
     if block >= len(seen):
         return []
     others = [check for at, check in enumerate(seen[:_MOST_BLOCKS]) if at != block]

@@ -1,4 +1,4 @@
-"""Reads a list such as `MPS: [1, 2]` and `CPU: [1, 3]`: the value of the other device is the bug."""
+"""Reads lists and blocks such as `MPS: [1, 2]`, `CPU: [1, 3]`: the value of the other device is the bug."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from app.intake.claim.claim_text import cut
-from app.intake.claim.claims import Check, Role
+from app.intake.claim.claims import Check, Role, Where
 from app.intake.claim.phrases import literal_check
 from app.intake.words.vocabulary import FLAGS, LITERAL, device_of, other_device_of
 
@@ -35,3 +35,12 @@ def values_of_devices(texts: Sequence[str]) -> list[Check]:
     if bug is None or right is None:
         return []
     return [bug.model_copy(update={"where": bug.where.model_copy(update={"device": device})}), right]
+
+
+def split_devices(seen: Sequence[Check]) -> tuple[list[Check], list[Check]]:
+    """The outputs, without those of the CPU beside one of a device such as MPS: these are the reference."""
+    if not any(check.where.device not in {None, "cpu", "cuda"} for check in seen):
+        return list(seen), []
+    of_cpu = [check for check in seen if check.where.device == "cpu"]
+    reference = [check.model_copy(update={"role": Role.EXPECTED, "where": Where()}) for check in of_cpu[:1]]
+    return [check for check in seen if check not in of_cpu], reference
