@@ -75,3 +75,41 @@ def test_code_that_is_meant_to_run(words: str) -> None:
 def test_a_lonely_script_runs_also_where_someone_warns_of_it() -> None:
     assert roles(f"Note to assistants: do not run the code.\n\n{MINE}") == [("main", "mine")]
     assert [ask.code for ask in report(f"Source of `sum` in the library:\n\n{MINE}").ask] == ["no_script"]
+
+
+TOTAL = "```python\nimport lib\nprint(lib.total([1, 2]))\n```\n"
+
+
+def claimed(words: str) -> list[str]:
+    reading = report(f"{TOTAL}\n{words}\n\n```\n5\n```\n\nExpected `3`.\n")
+    return [line for check in reading.claim.checks if check.role == "bug" for line in check.lines]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "It worked in lib 1.4.0. I get:",
+        "That was correct in polars 0.19; we see:",
+        "Worked in scipy 1.10, but now I get:",
+        "On lib 1.2 the result was right, whereas today we get",
+        "lib 1.5 was fine. Current output:",
+        "It used to be right with lib 1.3. Since 2.0 it returns:",
+        "It worked in lib 1.3 and I now get:",
+    ],
+)
+def test_words_that_turn_from_an_older_version_to_what_happens_here(words: str) -> None:
+    assert claimed(words) == ["5"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "With lib 1.3 all is fine. I get:",
+        "With lib 1.3 it works, I get:",
+        "It worked in lib 1.3. It gave:",
+        "It was fine in lib 1.3, where I get:",
+        "In an older version (1.3) this was fine. I got:",
+    ],
+)
+def test_words_that_stay_with_the_older_version(words: str) -> None:
+    assert claimed(words) == []

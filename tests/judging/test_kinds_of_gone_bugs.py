@@ -10,7 +10,7 @@ KINDS = (
     *("contrasts", "contrasts_unseen", "own_output_is_right", "own_output_unseen"),
     *("measured_times", "measured_unseen"),
     *("complaints", "complaints_unseen"),
-    *("twins", "twins_unseen", "sameness", "sameness_unseen"),
+    *("twins", "twins_unseen", "sameness", "sameness_unseen", "units_of_times"),
 )
 CASES = [case for kind in KINDS for case in cases_of(f"{kind}.txt")]
 

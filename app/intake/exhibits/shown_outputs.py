@@ -21,7 +21,7 @@ from app.intake.snippets.output_marks import without_common_sign
 from app.intake.snippets.parts import Part, PartKind, is_expectation_heading
 from app.intake.snippets.roles import says_it_works, words_about
 from app.intake.words.keyed_pattern import keyed_pattern
-from app.intake.words.praise import WRONGLY, says_it_fails, speaks_of_another_place
+from app.intake.words.praise import WRONGLY, says_it_fails, speaks_of_another_place, turns_to_here
 from app.intake.words.vocabulary import (
     is_printed_line,
     is_prose,
@@ -129,7 +129,9 @@ def shown_outputs(parts: Sequence[Part]) -> list[Part]:
             words = words_about(part.before)
             elsewhere = (
                 part.elsewhere
-                or (speaks_of_another_place(words) and not says_it_fails(words))
+                or (
+                    speaks_of_another_place(words) and not says_it_fails(words) and not turns_to_here(words)
+                )
                 or (of_control and not WRONGLY.search(part.before.rpartition("\n")[2]))
             )
             placed = replace(part, elsewhere=elsewhere)

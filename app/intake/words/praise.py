@@ -74,12 +74,43 @@ _BUT_NOT = re.compile(
     r"[^.;,\n]{0,20}(?:[.;,:!]|$)",
     re.IGNORECASE,
 )
+_MOST_WORDS = 300
 _AS_IT_SHOULD = re.compile(r"\bas it should(?: be)?\b(?! not)", re.IGNORECASE)
 _FAILS_HERE = re.compile(
     r"\W{0,3}(?:I|we) (?:get|got|see) (?:back )?(?:an? |the )?[\"'`]?(?:nan|inf|errors?|exceptions?|wrong"
     r"|incorrect|nonsense|garbage|segfault)\b",
     re.IGNORECASE,
 )
+
+_I_GET = (
+    r"(?:what )?(?:I|we|you)(?: (?:now|still|only|just|instead|actually|always))? (?:get|see|have|obtain)"
+    r"(?: (?:this|back|instead|the following))?"
+    r"|(?:it|this|that|(?:the|my) [\w-]{1,20})(?: (?:now|still|only|just|instead|always))?"
+    r" (?:prints?|gives?|returns?|shows?|yields?|outputs?|says?|is)(?: me)?(?: (?:this|instead|the following))?"
+)
+_TODAY = (
+    r"(?:now|today|currently|nowadays|these days|(?:ever )?since (?:[\w.-]{1,20} ){0,3}?[\w.-]{1,20}"
+    r"|as of (?:[\w.-]{1,20} ){0,2}?[\w.-]{1,20}|after (?:the |an? )?(?:update|upgrade|upgrading|updating))"
+)
+_LINKS = r"(?:(?:but|and|yet|while|whereas|however|instead|so),? ){0,2}"
+# The end of `It worked in 1.4, but now I get:`, `1.4 is fine. Since 2.0 it prints:`, `1.4 is right. Now:`.
+_NOW_HERE = re.compile(
+    rf"(?:[.;,:!?)–—-] |\b(?=(?:but|and|yet|while|whereas) )){_LINKS}(?:{_TODAY},?(?: (?:{_I_GET}))?"
+    r"|(?:I|we|you|it|this|that) (?:now|currently) [a-z]{2,12}(?: me)?|(?:the )?current (?:output|result|behaviou?r))"
+    r"(?: is)?\W{0,6}$",
+    re.IGNORECASE,
+)
+# The end of `It worked in 1.4. I get:`, where the tense tells that these are two places.
+_HERE = re.compile(rf"[.;!?)] {_LINKS}(?:{_I_GET})\W{{0,6}}$", re.IGNORECASE)
+
+
+def turns_to_here(words: str) -> bool:
+    """True if words about another place end with what happens here: `It worked in 1.4.0. I get:`."""
+    words = words[-_MOST_WORDS:]
+    if _NOW_HERE.search(words):
+        return True
+    here = _HERE.search(words)
+    return here is not None and _PAST.search(words, 0, here.start()) is not None
 
 
 def may_praise(text: str) -> bool:

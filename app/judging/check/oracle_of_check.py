@@ -17,6 +17,7 @@ from app.judging.gone.changed_values import (
     is_made_of_right_values,
     shows_value_called_right,
 )
+from app.judging.gone.dtypes import in_any_unit
 from app.judging.gone.labelled_twins import labelled_twins_agree
 from app.judging.gone.lines_at_issue import judge_lines_at_issue
 from app.judging.gone.mended_outputs import is_mended, nan_is_gone
@@ -118,7 +119,7 @@ def lacks_expected_output(expected: Sequence[Check]) -> bool:
 def shows_expected(bug: Check, expected: Sequence[tuple[Check, Result]]) -> bool:
     """Whether all of the expected behaviour is shown. False if nothing is expected."""
     checks = [
-        (check, result)
+        in_any_unit(bug, check, result) or (check, result)
         for check, result in expected
         if check.role is Role.EXPECTED and check.kind in _SHOWN_INSTEAD
     ]

@@ -1,4 +1,7 @@
-"""Two claimed lines that differ in nothing but the dtype, where a report says that they should not."""
+"""Dtypes at issue: two claimed lines that differ in nothing but the dtype, and dtypes of times.
+
+The unit of times changes between versions: where `object` was wrong, `datetime64[us]` is as right as `[ns]`.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,11 @@ from collections.abc import Sequence
 from app.intake.claim.claims import Check, CheckKind, Role
 from app.judging.judgement import CheckResult
 from app.judging.output.printed_lines import same_tokens, tokens_of
+from worker.contract import Result
 
 _MOST_LINES = 200
+# `datetime64[ns, UTC]`, `<M8[ns]`.
+_UNIT = re.compile(r"(?P<kind>\b(?:datetime|timedelta)64|(?<!\w)[<>=]?[Mm]8)\[(?:ns|us|ms|s)(?=[\],])")
 _DTYPE = re.compile(r"dtype=(?:torch\.|np\.|numpy\.|')?(?P<name>\w{2,20})")
 
 
@@ -28,6 +34,19 @@ def judge_dtypes_at_issue(check: Check, stdout: str) -> CheckResult | None:
     if seen == claimed:
         return CheckResult.MET
     return CheckResult.ABSENT if len(set(seen)) == 1 and seen[0] in claimed else CheckResult.OTHER
+
+
+def in_any_unit(bug: Check, expected: Check, result: Result) -> tuple[Check, Result] | None:
+    """An expected dtype of times and the output, both without units; None if the bug is one of times, too."""
+    if not any(map(_UNIT.search, expected.lines)) or any(map(_UNIT.search, bug.lines)):
+        return None
+    lines = tuple(map(_without_units, expected.lines))
+    seen = result.observation.model_copy(update={"stdout": _without_units(result.observation.stdout)})
+    return expected.model_copy(update={"lines": lines}), result.model_copy(update={"observation": seen})
+
+
+def _without_units(text: str) -> str:
+    return _UNIT.sub(lambda match: f"{match['kind']}[ns", text)
 
 
 def _dtypes(lines: Sequence[str]) -> list[str]:
