@@ -59,7 +59,10 @@ _EXPECTED = re.compile(
 )
 # `# ... u2 [1. nan]` below a print, and `# Bad, a nan` below that.
 _MARKED_OUTPUT = re.compile(r"#+ ?(?:\.\.\.|…|>>>?|[-=]+>|→) ?(?P<output>\S.{0,400})")
-_MARKED_WRONG = re.compile(r"#+ ?(?:bad|wrong|incorrect|not (?:ok|right|good|correct)|bug)\b", re.IGNORECASE)
+_MARKED_WRONG = re.compile(
+    r"#+ ?(?:bad|wrong|incorrect|not (?:ok|right|good|correct)|bug|fail(?:s|ed|ure)?)\b", re.IGNORECASE
+)
+_LABEL = re.compile(r"print\(\s{0,4}(?P<quote>[\"'])(?P<label>[^\"'\\\n]{1,60})(?P=quote)\s{0,4},")
 # `1,000,000.001 which is wrong`.
 _GROUPED = re.compile(r"(?P<value>-?\d{1,4}(?:,\d{3,4})+(?:\.\d{1,20})?)(?![\d,])\s*(?P<rest>.{0,200})")
 _OUTPUT_BELOW = re.compile(
@@ -209,13 +212,21 @@ def _one_for_each_print(below: Sequence[str], tree: ast.Module) -> list[str]:
 def _marked_wrong(lines: Sequence[str]) -> list[str]:
     """The outputs in comments below prints whose next comment calls them wrong."""
     return [
-        match["output"].strip()
+        _with_label(call, match["output"].strip())
         for call, comment, mark in zip(lines, lines[1:], lines[2:], strict=False)
         if call.startswith("print(")
         and (match := _MARKED_OUTPUT.fullmatch(comment.strip()))
         and _MARKED_WRONG.match(mark)
         and is_printed_line(match["output"])
     ]
+
+
+def _with_label(call: str, output: str) -> str:
+    """The output with the text that the call prints before its values, if the comment leaves it out."""
+    label = _LABEL.match(call)
+    if label is None or label["label"].strip() in output:
+        return output
+    return f"{label['label'].rstrip()} {output}"
 
 
 def _string_below(following: Sequence[ast.stmt]) -> list[str]:

@@ -40,6 +40,23 @@ _OTHER_MATTERS = re.compile(
 # An assertion about the machine or the versions says nothing about the bug.
 _ABOUT_MACHINE = re.compile(r"is_available|device_count|version|platform|environ|exists\(")
 _MOST = 400
+# `# Fail, 2 NaNs.`, `# this one fails`, `# does not hold`, above or beside an assertion.
+_FAILS = re.compile(
+    r"(?:(?:but|and|now|here|so|however|also)\b,? ?){0,2}"
+    r"(?:(?:this|that|it|which|(?:this|the) (?:\w{1,12} )?(?:assert\w*|check|test|one|line)) ){0,2}"
+    r"(?:(?:also|always|still|now|then) )?"
+    r"(?:fail(?:s|ed|ing|ure)?|(?:raises|throws|gives)(?: an?)? assertion ?error|assertion ?error"
+    r"|does(?:n['’]t| not) (?:hold|pass)|is not (?:true|met)|blows up|breaks|boom)(?: (?:here|too|now|again|badly))?"
+    r"(?:\W{0,4}$|[,;:.!?–—(-]{1,3}(?P<rest> .{0,200})?$)",
+    FLAGS,
+)
+# Such words make it a condition, a wish or something of another place.
+_NOT_HERE = re.compile(
+    rf"\b(?:{_SHOULD}|if|when|unless|until|without|before|used to|previously|older?|only (?:on|in|with)|not here"
+    r"|fixed|no longer|sometimes|on (?:windows|linux|mac\w*|arm\w*|gpus?|cuda|cpu))\b|\d\.\d+\.\d",
+    FLAGS,
+)
+_MOST_COMMENTS_ABOVE = 3
 # A script that prints such words speaks of its own check.
 _FAILED = re.compile(
     r"(?:test )?(?:fail(?:ed|ure|s)?|wrong|bug|mismatch|not (?:equal|the same|close|ok)|differ(?:s|ent|ence)?"
@@ -70,6 +87,40 @@ def asserted_checks(texts: Sequence[str], main: str) -> list[Check]:
             if match and _WANTED.search(line[:_MOST]) and _is_opposite(own, match[1]):
                 return _holds(line[:_MOST])
     return []
+
+
+def marked_assertion(main: str) -> list[Check]:
+    """The failure of the first assertion of which a comment above it or beside it says that it fails."""
+    tree = tree_of(normalise(main)) if "assert" in main and "#" in main else None
+    if tree is None or any(isinstance(node, ast.Try) for node in nodes_of(tree)) or "raises(" in main.lower():
+        return []
+    lines = normalise(main).split("\n")
+    asserts = sorted(filter(_is_assertion, nodes_of(tree)), key=lambda node: getattr(node, "lineno", 0))
+    for statement in asserts:
+        if isinstance(statement, ast.stmt) and (words := _words_at(lines, statement)):
+            text = f"{ast.unparse(statement)}  # {words}"[:_MOST]
+            error = AssertionError.__name__
+            return [Check(text=text, kind=CheckKind.EXCEPTION, exception_type=error, at=statement.lineno)]
+    return []
+
+
+def _is_assertion(node: ast.AST) -> bool:
+    return isinstance(node, ast.stmt) and _error_of_check(node, is_inner=False) != ""
+
+
+def _words_at(lines: Sequence[str], statement: ast.stmt) -> str:
+    """The comment that says that a statement fails: beside it, or right above it."""
+    beside = lines[(statement.end_lineno or 1) - 1].partition("#")[2]
+    above: list[str] = []
+    for line in reversed(lines[: statement.lineno - 1][-_MOST_COMMENTS_ABOVE:]):
+        if not line.strip().startswith("#"):
+            break
+        above.append(line)
+    for comment in [beside, *above]:
+        words = in_english(comment.strip(" \t#")[:_MOST])
+        if (fails := _FAILS.fullmatch(words)) and not _NOT_HERE.search(fails["rest"] or ""):
+            return words
+    return ""
 
 
 def own_check(texts: Sequence[str], main: str) -> list[Check]:

@@ -30,7 +30,7 @@ from app.intake.claim.right_bounds import out_of_bounds
 from app.intake.claim.slowness import is_of_magic, slower_label, slower_of_timed
 from app.intake.claim.stated_place import newest_place, place_of_bug, with_place
 from app.intake.claim.subject import about, subject_of
-from app.intake.exhibits.assertions import asserted_checks, own_check
+from app.intake.exhibits.assertions import asserted_checks, marked_assertion, own_check
 from app.intake.exhibits.commented_errors import commented_errors
 from app.intake.exhibits.conditions import (
     condition_of,
@@ -233,7 +233,7 @@ def _readings(
         lambda outputs: _checks_of_repeated_runs(outputs) or _told_variation(outputs, texts, joined),
         lambda outputs: _checks_of_sides(outputs, several=several),
         lambda _: asserted_checks([part.text for part in prose], main),
-        lambda _: _comment_checks(main),
+        lambda _: marked_assertion(main) or _comment_checks(main),
         lambda _: commented_errors(main),
         lambda _: values_of_releases([part.text for part in prose], main) or inline_checks(parts, main),
         lambda _: values_of_devices(texts) or values_of_versions([part.text for part in prose]),

@@ -23,6 +23,12 @@ _COMMENT = re.compile(r"[ \t]*#(?!!) ?(?P<text>.*)$")
 _PRINTS = re.compile(r"[ \t]*(?:print\(|[\w.]+\(.*\)[ \t]*$|[A-Za-z_]\w*[ \t]*$)")
 # The script holds the remark as well, so that it would pass for printed words.
 _REMARK = re.compile(r"[ \t]{1,40}(?:<[-=]{1,8}|←|⟵)(?!\d)[^\n]{0,200}$")
+# The last comment below a print may judge what the others show: `# Fail, 2 NaNs.`, `# fine`.
+_JUDGES = re.compile(
+    r"(?:(?:this|that|which) (?:is|one is|one)? ?)?(?P<word>fail(?:s|ed|ure)?|bad|wrong|incorrect|bug|broken|ok(?:ay)?"
+    r"|fine|good|right|correct|works|passes)\b(?:\W{0,4}$|[,.;!?–—(-]{1,3} ?\D[^\n]{0,200}$|, ?\d[^\n]{0,200}$)",
+    re.IGNORECASE,
+)
 _COLUMNS = re.compile(r"\S{1,40}(?: {2,40}\S{1,40}){1,40}")
 # The caption of one of several outputs in one block: `# Result with 1.19, which is right`.
 _CAPTION = re.compile(r"#{1,3} ?(?P<words>[^\W\d_][^\n]{1,300})$")
@@ -132,14 +138,16 @@ def _version(words: str) -> str:
 def _runs_below_prints(lines: Sequence[str]) -> Iterator[list[str]]:
     """Comments of several printed lines right below a line that prints."""
     at = 0
+    text = "\n".join(lines)
     while at < len(lines):
-        run = _run_at(lines, at)
+        comments = _run_at(lines, at)
+        run = _without_judgement(comments, text)
         above = at - 1 if at and lines[at - 1].strip() else at - 2
         is_below = len(run) >= _LEAST_LINES and above >= 0 and _PRINTS.match(lines[above]) is not None
         # Marked lines are read with the script.
         if is_below and _is_output(run) and not commented_output([f"# {line}" for line in run]):
             yield [_REMARK.sub("", line) for line in run]
-        at += max(1, len(run))
+        at += max(1, len(comments))
 
 
 def _run_at(lines: Sequence[str], start: int) -> list[str]:
@@ -147,6 +155,13 @@ def _run_at(lines: Sequence[str], start: int) -> list[str]:
     while start + len(run) < len(lines) and (match := _COMMENT.match(lines[start + len(run)])):
         run.append(match["text"])
     return run
+
+
+def _without_judgement(run: list[str], text: str) -> list[str]:
+    """The comments without the last one, if it only judges the others and the script prints no such word."""
+    judges = _JUDGES.match(run[-1].strip()[:_MOST_LINE]) if run else None
+    is_printed = judges is not None and any(f"{quote}{judges['word']}" in text for quote in "\"'")
+    return run[:-1] if judges and not is_printed else run
 
 
 def _is_output(run: Sequence[str]) -> bool:

@@ -74,9 +74,21 @@ def _is_of_the_place(failure: ExceptionFacts) -> bool:
 
 
 def is_another_failure(check: Check, expected: Sequence[Check], result: Result, script: Script) -> bool:
-    """Whether a failure like the claimed one is another: wrapped as expected, or at a fine line."""
-    at_fine_line = check.kind is CheckKind.EXCEPTION and _fails_where_it_works(result, script)
-    return at_fine_line or is_wrapped(check, expected, result)
+    """Whether a failure like the claimed one is another: wrapped as expected, at a fine line, or of another check."""
+    at_other_line = check.kind is CheckKind.EXCEPTION and (
+        _fails_where_it_works(result, script) or _is_of_other_assertion(check, result, script)
+    )
+    return at_other_line or is_wrapped(check, expected, result)
+
+
+def _is_of_other_assertion(check: Check, result: Result, script: Script) -> bool:
+    """Whether an assertion of the script failed, and the claim is about another one of its assertions."""
+    text = script.script.split("\n")
+    seen = _LINE_OF_SCRIPT.findall(result.observation.stderr)
+    if check.exception_type != AssertionError.__name__ or check.at is None or not seen:
+        return False
+    at = int(seen[-1])
+    return at < check.at <= len(text) and all("assert" in text[line - 1] for line in (at, check.at))
 
 
 def _fails_where_it_works(result: Result, script: Script) -> bool:
