@@ -1,4 +1,4 @@
-"""Reads outputs that stand under the names of machines: the claim is that these machines differ."""
+"""Reads outputs of several machines, and of repeated runs: the claim is that these differ."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from app.intake.claim.claim_text import cut
 from app.intake.claim.claims import Check, CheckKind, Over
 from app.intake.exhibits.shown_outputs import lines_of
+from app.intake.sessions.shell_sessions import REPEATED
 from app.intake.snippets.parts import Part
 from app.intake.words.vocabulary import MACHINE, any_of
 
@@ -18,6 +19,7 @@ _CAPTION = re.compile(
     r"[\s*_`]{0,4}:?[\s*_`]{0,4}",
     re.IGNORECASE,
 )
+_MOST_TEXT = 400
 _DIFFER = re.compile(
     r"\bdiffer\w*|(?:\bnot|n['’]t) (?:\w+ ){0,2}(?:the )?(?:same|equal|identical|match|deterministic)\b"
     r"|\binconsisten\w*|\bdisagree\w*|\bmismatch\w*|\bdiverge\w*"
@@ -48,3 +50,12 @@ def machine_checks(outputs: Sequence[Part], texts: Sequence[str]) -> list[Check]
             side_lines=tuple(lines_of_machine.values()),
         )
     ]
+
+
+def repeated_runs_checks(outputs: Sequence[Part]) -> list[Check]:
+    """The check that runs differ, where a session shows runs of one command with different outputs."""
+    texts = [part.text.strip() for part in outputs if part.before == REPEATED]
+    if len(set(texts)) < 2:
+        return []
+    outputs_seen = tuple(dict.fromkeys(texts))
+    return [Check(text="\n".join(outputs_seen)[:_MOST_TEXT], kind=CheckKind.VARIES, lines=outputs_seen)]

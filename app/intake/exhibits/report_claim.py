@@ -39,7 +39,7 @@ from app.intake.exhibits.conditions import (
     names_other_program,
 )
 from app.intake.exhibits.inline_values import SENTENCES, inline_checks, without_other_code
-from app.intake.exhibits.machines import machine_checks
+from app.intake.exhibits.machines import machine_checks, repeated_runs_checks
 from app.intake.exhibits.right_values import (
     PRINTED_KINDS,
     is_called_right,
@@ -92,6 +92,7 @@ from app.intake.remarks.right_messages import right_of_output
 from app.intake.remarks.value_tables import tabled_values
 from app.intake.remarks.values_of_devices import split_devices, values_of_devices
 from app.intake.remarks.values_of_versions import values_of_versions
+from app.intake.sentences.seen_below_expected import seen_below_expected
 from app.intake.sentences.should_work import should_work
 from app.intake.sentences.values_of_calls import values_of_calls
 from app.intake.sentences.values_of_releases import values_of_releases
@@ -211,6 +212,7 @@ def _readings(
     conditions = [condition_of(part.before, main) for part in outputs]
     usual = [part for part, condition in zip(outputs, conditions, strict=True) if not condition]
     prose = [part for part in parts if part.kind == PartKind.PROSE]
+    expectations = [line for part in prose if is_expectation(part) for line in _plain(part.text).split("\n")]
     several = sum(part.kind == PartKind.CODE for part in parts) > 1
     # `Expected: 3` and `Actual: 2` may be separate paragraphs.
     texts = [_about_this_place(text, main) for text in texts]
@@ -224,13 +226,13 @@ def _readings(
         lambda _: unnamed_error(texts) or values_of_calls(texts, should, main),
         lambda _: lacks_agreement(main, texts[0], sentences_of(texts, should)),
         lambda _: _lacks_of_all(main, texts[0], sentences_of(texts, should)),
-        lambda _: should_work(texts),
+        lambda _: should_work(texts) or seen_below_expected(expectations),
     )
     sources: tuple[Callable[[Sequence[Part]], list[Check]], ...] = (
         lambda _: exit_status_checks(parts, list(map(lines_of, usual)), texts),
         lambda _: failure_checks(usual, prose, main),
         lambda outputs: machine_checks(outputs, texts),
-        lambda outputs: _checks_of_repeated_runs(outputs) or _told_variation(outputs, texts, joined),
+        lambda outputs: repeated_runs_checks(outputs) or _told_variation(outputs, texts, joined),
         lambda outputs: _checks_of_sides(outputs, several=several),
         lambda _: asserted_checks([part.text for part in prose], main),
         lambda _: marked_assertion(main) or _comment_checks(main),
@@ -291,15 +293,6 @@ def _about_this_place(text: str, main: str) -> str:
         else SENTENCES.sub(" ", line)
         for line in without_other_code(text.split("\n"), main)
     )
-
-
-def _checks_of_repeated_runs(outputs: Sequence[Part]) -> list[Check]:
-    """The check that runs differ, where a session shows runs of one command with different outputs."""
-    texts = [part.text.strip() for part in outputs if part.before == REPEATED]
-    if len(set(texts)) < 2:
-        return []
-    outputs_seen = tuple(dict.fromkeys(texts))
-    return [Check(text="\n".join(outputs_seen)[:_MOST_LINE], kind=CheckKind.VARIES, lines=outputs_seen)]
 
 
 def _told_variation(outputs: Sequence[Part], texts: Sequence[str], joined: str) -> list[Check]:
