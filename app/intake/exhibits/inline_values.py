@@ -14,6 +14,7 @@ from app.intake.claim.value_mentions import seen_and_expected
 from app.intake.code.printed_texts import is_print_of, printed_texts
 from app.intake.exhibits.conditions import condition_of
 from app.intake.exhibits.right_values import other_ways, without_blanks
+from app.intake.exhibits.shown_evidence import plain_numbers
 from app.intake.exhibits.shown_outputs import is_expectation
 from app.intake.snippets.parts import Part, PartKind
 from app.intake.snippets.roles import says_it_works
@@ -54,8 +55,17 @@ _MOST_LINE = 400
 _MOST_AFTER = 200
 
 
-def inline_checks(parts: Sequence[Part], main: str) -> list[Check]:
-    """Checks of sentences such as `prints `X`, wrong`. Empty unless exactly one value is the wrong one."""
+_WORDS = re.compile(r"[^\W\d_]{3,40}")
+# `compiled [10.0, 5.0]`, `after sort: 1 2`.
+_LABEL = re.compile(r"\s{0,40}[^\W\d_][\w -]{1,40}?\s{0,4}[:=]?\s{1,8}(?=[\[({]{0,4}[-+]?\d)")
+_MOST_LINES = 100
+
+
+def inline_checks(parts: Sequence[Part], main: str, outputs: Sequence[Part] = ()) -> list[Check]:
+    """Checks of sentences such as `prints `X`, wrong`. Empty unless exactly one value is the wrong one.
+
+    `outputs` may show the line of which a sentence names one number.
+    """
     wrong: dict[str, None] = {}
     right: dict[str, None] = {}
     before = after = ""
@@ -92,9 +102,29 @@ def inline_checks(parts: Sequence[Part], main: str) -> list[Check]:
     instead = [output_check((line,), role=Role.EXPECTED) for line in right] or (
         [expected] if expected else []
     )
-    checks = [*(error_checks or [output_check(tuple(wrong))]), *instead]
+    lines = () if error_checks or instead else _lines_with(next(iter(wrong)), before, outputs)
+    checks = [*(error_checks or [output_check(lines or tuple(wrong))]), *instead]
     # In `On the GPU it prints `X``, the device stands before the value.
     return with_place(with_place(checks, stated_device(before)), stated_place(before, about_it=True))
+
+
+def _lines_with(value: str, before: str, outputs: Sequence[Part]) -> tuple[str, ...]:
+    """The printed lines that show a number among others, under a label that stands before it in a sentence.
+
+    `The compiled module gives `10`` is about `compiled [10.0, 5.0]`.
+    """
+    if not (is_number(value) and plain_numbers(value)) or not outputs:
+        return ()
+    words = {word.casefold() for word in _WORDS.findall(before)}
+    lines: dict[str, None] = {}
+    for part in outputs:
+        for line in () if part.expected or part.elsewhere else part.text.split("\n")[:_MOST_LINES]:
+            label = _LABEL.match(line[:_MOST_LINE])
+            numbers = plain_numbers(line[label.end() :][:_MOST_LINE]) if label else []
+            is_about = label is not None and words & {word.casefold() for word in _WORDS.findall(label[0])}
+            if is_about and len(numbers) > 1 and set(plain_numbers(value)) <= set(numbers):
+                lines[line.strip()] = None
+    return tuple(lines)
 
 
 def _printed_lines_alone(text: str, printed: Sequence[str], main: str) -> Iterator[str]:

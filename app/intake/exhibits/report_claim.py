@@ -237,7 +237,7 @@ def _readings(
         lambda _: asserted_checks([part.text for part in prose], main),
         lambda _: marked_assertion(main) or _comment_checks(main),
         lambda _: commented_errors(main),
-        lambda _: values_of_releases([part.text for part in prose], main) or inline_checks(parts, main),
+        lambda _: values_of_releases([part.text for part in prose], main) or inline_checks(parts, main, usual),
         lambda _: values_of_devices(texts) or values_of_versions([part.text for part in prose]),
         lambda _: checks_of_tools(texts, main),
         lambda outputs: warning_checks(outputs, texts[0], [*texts, *should]),

@@ -29,6 +29,7 @@ _TRACEBACK = "Traceback (most recent call last)"
 _MOST_WARNINGS = 3
 _MOST_BECAUSE = 200
 _NUMBERS = re.compile(r"(?<![\w.])-?\d+(?:\.\d*)?")
+_PLAIN_NUMBERS = re.compile(r"(?<![\w.])[-+]?\d{1,30}(?:\.\d{0,30})?(?:e[-+]?\d{1,3})?(?!\w)")
 # Fewer numbers may be the same by chance.
 _LEAST_NUMBERS = 3
 
@@ -112,6 +113,11 @@ def is_shown_in(check: Check, text: str) -> bool:
     claimed = [number for line in check.lines for number in _NUMBERS.findall(line)]
     row = f" {' '.join(claimed)} "
     return len(claimed) >= _LEAST_NUMBERS and row in f" {' '.join(_NUMBERS.findall(text))} "
+
+
+def plain_numbers(text: str) -> list[float]:
+    """The numbers of a text that are written with digits alone, such as `-3`, `2.50` and `1e-6`."""
+    return [float(number) for number in _PLAIN_NUMBERS.findall(text)]
 
 
 def expected_output(part: Part, lines: Sequence[str]) -> list[Check]:

@@ -8,7 +8,7 @@ from app.intake.claim.claims import Check, CheckKind, Claim, Role
 from app.intake.claim.endings import ending_of
 from app.intake.claim.slowness import labelled_times
 from app.intake.exhibits.right_values import PRINTED_KINDS, values_of
-from app.intake.exhibits.shown_evidence import is_shown_in, names_error_of
+from app.intake.exhibits.shown_evidence import is_shown_in, names_error_of, plain_numbers
 
 
 def without_outputs_before_end(readings: list[Claim], title: str) -> list[Claim]:
@@ -105,7 +105,8 @@ def other_readings(readings: Sequence[Claim], failing: str) -> tuple[Claim, ...]
         is_same = is_failure(readings[0].checks) and all(
             is_shown_in(bug, failing) or names_error_of(readings[0], bug) for bug in bugs
         )
-        if name in names or not name or is_example or is_right or is_same or _is_part_of(bugs, readings[0]):
+        is_part = _is_part_of(bugs, readings[0]) or _is_number_of(reading, readings[0])
+        if name in names or not name or is_example or is_right or is_same or is_part:
             continue
         names.add(name)
         others.append(reading)
@@ -117,6 +118,15 @@ def _is_part_of(bugs: Sequence[Check], first: Claim) -> bool:
     lines = [line for bug in first.having(Role.BUG) for line in bug.lines]
     parts = [line for bug in bugs for line in bug.lines]
     return bool(parts) and all(part[:1] in "[(" and any(part in line for line in lines) for part in parts)
+
+
+def _is_number_of(reading: Claim, first: Claim) -> bool:
+    """Whether a reading is only about a number of the one line of numbers that the first reading is about."""
+    lines = {line for bug in first.having(Role.BUG) for line in bug.lines}
+    if len(reading.checks) != 1 or not plain_numbers(reading.checks[0].number or "") or len(lines) != 1 or first.having(Role.EXPECTED):
+        return False
+    (numbers,) = map(plain_numbers, lines)
+    return len(numbers) > 1 and set(plain_numbers(reading.checks[0].number)) <= set(numbers)
 
 
 def _bug_of(claim: Claim) -> tuple[object, ...]:
