@@ -16,6 +16,7 @@ from app.intake.exhibits.conditions import condition_of
 from app.intake.exhibits.right_values import other_ways, without_blanks
 from app.intake.exhibits.shown_evidence import plain_numbers
 from app.intake.exhibits.shown_outputs import is_expectation
+from app.intake.remarks.called_right import values_of_eager
 from app.intake.snippets.parts import Part, PartKind
 from app.intake.snippets.roles import says_it_works
 from app.intake.words.praise import is_only_praise, speaks_of_another_place
@@ -102,7 +103,8 @@ def inline_checks(parts: Sequence[Part], main: str, outputs: Sequence[Part] = ()
     instead = [output_check((line,), role=Role.EXPECTED) for line in right] or (
         [expected] if expected else []
     )
-    lines = () if error_checks or instead else _lines_with(next(iter(wrong)), before, outputs)
+    is_uncompiled = bool(values_of_eager([f"{before}{next(iter(wrong))}`{after}"]))
+    lines = () if error_checks or instead or is_uncompiled else _lines_with(next(iter(wrong)), before, outputs)
     checks = [*(error_checks or [output_check(lines or tuple(wrong))]), *instead]
     # In `On the GPU it prints `X``, the device stands before the value.
     return with_place(with_place(checks, stated_device(before)), stated_place(before, about_it=True))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from app.intake.claim.claim_text import output_check
 from app.intake.claim.claims import Check, CheckKind, Role
 from app.intake.memory import remembers
-from app.intake.remarks.called_right import values_of_other_tools
+from app.intake.remarks.called_right import values_of_eager, values_of_other_tools
 from app.intake.remarks.expected_elsewhere import find_expected_elsewhere
 from app.intake.remarks.expected_of_expressions import expected_of_expression
 from app.intake.remarks.right_messages import right_message
@@ -145,12 +145,13 @@ def _is_called(main: str, check: Check) -> bool:
 
 
 def values_right_elsewhere(prose: Sequence[str], titled: Sequence[str], main: str) -> frozenset[str]:
-    """The values that the report says another version gives, before something changed, or another tool."""
+    """The values that the report says another version gives, another tool, or the code uncompiled."""
     checks = [*values_of_versions(prose), *values_of_releases(prose, main)]
     of_versions = [check for check in checks if check.role is Role.EXPECTED]
     return (
         values_before_change(prose)
         | values_of_other_tools(titled, main)
+        | values_of_eager(titled)
         | {value for check in of_versions for value in values_of(check)}
     )
 

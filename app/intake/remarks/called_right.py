@@ -104,6 +104,18 @@ _VALUE_OF_TOOL = re.compile(
     r"(?::|=|->|says?|gives?|gets?|returns?|shows?|reports?|prints?|computes?|yields?|answers?) ?"
     rf"(?P<value>`[^`\n]{{1,200}}`|{LITERAL})(?! (?:rows|times|digits|%))"
 )
+# `eager gives 0`, `without torch.compile it prints 0`, `uncompiled it is 0`.
+_COMPILED = re.compile(
+    r"\b(?:compil(?:e[ds]?|ing|ation)|inductor|dynamo|jit(?:ted|ting)?|numba|tf\.function|xla|with it)\b", FLAGS
+)
+_OF_EAGER = re.compile(
+    r"\b(?:eager(?:ly)?(?: (?:mode|execution|code|version|run|pytorch))?|un-?compiled(?: (?:code|function|module"
+    r"|version|model))?|(?:un|non)-?jitted(?: (?:code|function|version))?|the plain (?:function|version|code|model)"
+    r"|without (?:`?torch\.)?(?:compil\w+|jit\w*|numba)`?),? (?:(?:it|this|the \w{1,12}|I|we) )?(?:\w{1,12}ly )?"
+    r"(?:gives?|returns?|prints?|is|says?|yields?|shows?|get|see)(?: back| me)?:? "
+    rf"(?P<value>`[^`\n]{{1,200}}`|{LITERAL})(?! (?:rows|times|digits|%))",
+    FLAGS,
+)
 _WORD = re.compile(r"[A-Za-z][\w+]*")
 # `[1] 0.9567` is how R numbers its values.
 _INDEX_OF_R = re.compile(r"^\s*\[\d+\]\s+")
@@ -195,6 +207,20 @@ def values_of_other_tools(texts: Sequence[str], main: str) -> frozenset[str]:
                     continue
                 values.update(strip_quotes(match[0]).strip() for match in _VALUE.finditer(clause))
     return frozenset(values)
+
+
+def values_of_eager(texts: Sequence[str]) -> frozenset[str]:
+    """The values that sentences about compiled code say it has uncompiled: `eager gives 0, inductor does not`."""
+    return frozenset(
+        strip_quotes(match["value"]).strip()
+        for text in texts
+        if _COMPILED.search(text)
+        for sentence in sentences_in(text)[:_MOST_SENTENCES]
+        for match in _OF_EAGER.finditer(sentence[:_MOST_LINE])
+        if (other := _COMPILED.search(sentence, match.end()))
+        and not _CALLED_WRONG.search(sentence, match.end(), other.start())
+        and not _CALLED_RIGHT.search(sentence, match.end())
+    )
 
 
 def _that_name_tools(texts: Sequence[str]) -> list[str]:
