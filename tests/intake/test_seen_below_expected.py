@@ -26,7 +26,9 @@ The groups are not kept apart.
 
 def claimed(words: str) -> list[tuple[Role, str]]:
     checks = read(REPORT.format(words), form="report").claim.checks
-    return [(check.role, check.number or "".join(check.lines)) for check in checks if check.kind != "no_error"]
+    return [
+        (check.role, check.number or "".join(check.lines)) for check in checks if check.kind != "no_error"
+    ]
 
 
 @pytest.mark.parametrize(

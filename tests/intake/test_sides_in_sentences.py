@@ -25,7 +25,9 @@ BOTH = ("plain   [9.0, 4.0]", "faster  [10.0, 5.0]")
 
 def bugs(words: str) -> list[tuple[str, ...] | str | None]:
     claim = read(REPORT.format(words + SHOWN), form="report").claim
-    return [check.number or check.lines for each in (claim, *claim.further) for check in each.having(Role.BUG)]
+    return [
+        check.number or check.lines for each in (claim, *claim.further) for check in each.having(Role.BUG)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -54,11 +56,15 @@ def test_a_wrong_value_of_uncompiled_code_stays_the_bug(words: str) -> None:
     assert "9" in bugs(words)
 
 
-@pytest.mark.parametrize("words", ["The faster one gives `10`.", "I see that `faster` prints `10`, a bucket more."])
+@pytest.mark.parametrize(
+    "words", ["The faster one gives `10`.", "I see that `faster` prints `10`, a bucket more."]
+)
 def test_a_number_in_a_sentence_is_about_the_line_with_its_label(words: str) -> None:
     assert bugs(words) == [BOTH[1:], BOTH]
 
 
-@pytest.mark.parametrize("words", ["It gives `10`.", "The quicker one gives `10`.", "The plain one gives `10`."])
+@pytest.mark.parametrize(
+    "words", ["It gives `10`.", "The quicker one gives `10`.", "The plain one gives `10`."]
+)
 def test_without_its_label_a_number_stands_for_itself(words: str) -> None:
     assert bugs(words)[0] == ("10",)

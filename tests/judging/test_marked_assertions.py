@@ -20,7 +20,9 @@ print('u', u)
 assert len(u) == 2
 ```
 """
-ENDS = 'Traceback (most recent call last):\n  File "/home/u/script.py", line {}, in <module>\nAssertionError\n'
+ENDS = (
+    'Traceback (most recent call last):\n  File "/home/u/script.py", line {}, in <module>\nAssertionError\n'
+)
 
 
 def verdict_of(stdout: str, line: int | None) -> str:

@@ -36,7 +36,9 @@ DEVICE_OF_TENSOR = falls_back(
     "mps",
     "backends.mps",
     "x + 1); print(len(x)",
-    SHOWN.format("tensor([1., 2., 3., 4., 5., 5.], device='mps:0')\n6", "tensor([1., 2., 3., 4., 5., 6.])\n6"),
+    SHOWN.format(
+        "tensor([1., 2., 3., 4., 5., 5.], device='mps:0')\n6", "tensor([1., 2., 3., 4., 5., 6.])\n6"
+    ),
 )
 DEVICE_IN_TITLE = falls_back(
     "[MPS] sum of a range comes out too small",
@@ -51,6 +53,13 @@ LABEL_OF_DEVICE = falls_back(
     "backends.mps",
     '"max diff mps to cpu:", (x.cpu() - torch.arange(6.0)).abs().max().item()',
     "I get `max diff mps to cpu: 1.5`. Expected: `max diff mps to cpu: 0.0`.",
+)
+ANSWER_OF_DEVICE = falls_back(
+    "sums are not close",
+    "xpu",
+    "xpu",
+    '"xpu close to cpu:", torch.allclose(x.cpu(), torch.arange(6.0))',
+    SHOWN.format("xpu close to cpu: False", "xpu close to cpu: True"),
 )
 OF_JAX = """# dot is too coarse
 
@@ -87,6 +96,7 @@ OF_RADEON = falls_back(
         (DEVICE_OF_TENSOR, "tensor([1., 2., 3., 4., 5., 6.])\n6\n"),
         (DEVICE_IN_TITLE, "sum: 15.0\n"),
         (LABEL_OF_DEVICE, "max diff mps to cpu: 0.0\n"),
+        (ANSWER_OF_DEVICE, "xpu close to cpu: True\n"),
         (OF_JAX, "backend: cpu\nsquare: 1.002001\n"),
         (OF_RADEON, "no card\nsum: 15.0\n"),
     ],
@@ -125,6 +135,16 @@ mps: False
 sum: 15
 ```
 """
+SAYS_NO = """# sum is off
+
+```python
+import torch
+
+print("MPS" if torch.backends.mps.is_available() else "no MPS available")
+print("sum:", torch.arange(6).sum().item())
+```
+
+""" + SHOWN.format("no MPS available\nsum: 14", "no MPS available\nsum: 15")
 OTHER_MEANING = """# norm is off
 
 ```python
@@ -149,6 +169,7 @@ print(torch.device("mps", 1), torch.arange(6).sum().item())
     ("report", "gone", "there"),
     [
         (ON_BOTH, "sum: 15.0\n", "sum: 14.0\n"),
+        (SAYS_NO, "no MPS available\nsum: 15\n", "no MPS available\nsum: 14\n"),
         (ONLY_ASKS, "mps: False\nsum: 15\n", "mps: False\nsum: 14\n"),
         (OTHER_MEANING, "mps: 5.0\n", "mps: 6.0\n"),
         (NAMES_IT, "mps:1 15\n", "mps:1 14\n"),

@@ -46,13 +46,14 @@ _FAILS = re.compile(
     r"(?:(?:this|that|it|which|(?:this|the) (?:\w{1,12} )?(?:assert\w*|check|test|one|line)) ){0,2}"
     r"(?:(?:also|always|still|now|then) )?"
     r"(?:fail(?:s|ed|ing|ure)?|(?:raises|throws|gives)(?: an?)? assertion ?error|assertion ?error"
-    r"|does(?:n['’]t| not) (?:hold|pass)|is not (?:true|met)|blows up|breaks|boom)(?: (?:here|too|now|again|badly))?"
-    r"(?:\W{0,4}$|[,;:.!?–—(-]{1,3}(?P<rest> .{0,200})?$)",
+    r"|does(?:n['’]t| not) (?:hold|pass)|is not (?:true|met)|blows up|breaks|boom)"
+    r"(?: (?:here|too|now|again|badly))?(?:\W{0,4}$|[,;:.!?–—(-]{1,3}(?P<rest> .{0,200})?$)",
     FLAGS,
 )
 # Such words make it a condition, a wish or something of another place.
 _NOT_HERE = re.compile(
-    rf"\b(?:{_SHOULD}|if|when|unless|until|without|before|used to|previously|older?|only (?:on|in|with)|not here"
+    rf"\b(?:{_SHOULD}|if|when|unless|until|without|before|used to|previously|older?"
+    r"|only (?:on|in|with)|not here"
     r"|fixed|no longer|sometimes|on (?:windows|linux|mac\w*|arm\w*|gpus?|cuda|cpu))\b|\d\.\d+\.\d",
     FLAGS,
 )

@@ -104,7 +104,9 @@ def inline_checks(parts: Sequence[Part], main: str, outputs: Sequence[Part] = ()
         [expected] if expected else []
     )
     is_uncompiled = bool(values_of_eager([f"{before}{next(iter(wrong))}`{after}"]))
-    lines = () if error_checks or instead or is_uncompiled else _lines_with(next(iter(wrong)), before, outputs)
+    lines = (
+        () if error_checks or instead or is_uncompiled else _lines_with(next(iter(wrong)), before, outputs)
+    )
     checks = [*(error_checks or [output_check(lines or tuple(wrong))]), *instead]
     # In `On the GPU it prints `X``, the device stands before the value.
     return with_place(with_place(checks, stated_device(before)), stated_place(before, about_it=True))

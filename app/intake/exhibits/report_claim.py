@@ -212,12 +212,11 @@ def _readings(
     conditions = [condition_of(part.before, main) for part in outputs]
     usual = [part for part, condition in zip(outputs, conditions, strict=True) if not condition]
     prose = [part for part in parts if part.kind == PartKind.PROSE]
-    expectations = [line for part in prose if is_expectation(part) for line in _plain(part.text).split("\n")]
+    own_texts = [part.text for part in prose]
     several = sum(part.kind == PartKind.CODE for part in parts) > 1
     # `Expected: 3` and `Actual: 2` may be separate paragraphs.
     texts = [_about_this_place(text, main) for text in texts]
     joined = "\n".join(texts[1:])[:_MOST_JOINED]
-
     # These count where nothing else is read. That values should change (the sixth) counts beside a failure.
     alone: tuple[Callable[[Sequence[Part]], list[Check]], ...] = (
         lambda _: lacking_error([*texts, *should], alone=False),
@@ -226,7 +225,7 @@ def _readings(
         lambda _: unnamed_error(texts) or values_of_calls(texts, should, main),
         lambda _: lacks_agreement(main, texts[0], sentences_of(texts, should)),
         lambda _: _lacks_of_all(main, texts[0], sentences_of(texts, should)),
-        lambda _: should_work(texts) or seen_below_expected(expectations),
+        lambda _: should_work(texts) or seen_below_expected(_expectations(prose)),
     )
     sources: tuple[Callable[[Sequence[Part]], list[Check]], ...] = (
         lambda _: exit_status_checks(parts, list(map(lines_of, usual)), texts),
@@ -234,15 +233,15 @@ def _readings(
         lambda outputs: machine_checks(outputs, texts),
         lambda outputs: repeated_runs_checks(outputs) or _told_variation(outputs, texts, joined),
         lambda outputs: _checks_of_sides(outputs, several=several),
-        lambda _: asserted_checks([part.text for part in prose], main),
+        lambda _: asserted_checks(own_texts, main),
         lambda _: marked_assertion(main) or _comment_checks(main),
         lambda _: commented_errors(main),
-        lambda _: values_of_releases([part.text for part in prose], main) or inline_checks(parts, main, usual),
-        lambda _: values_of_devices(texts) or values_of_versions([part.text for part in prose]),
+        lambda _: values_of_releases(own_texts, main) or inline_checks(parts, main, usual),
+        lambda _: values_of_devices(texts) or values_of_versions(own_texts),
         lambda _: checks_of_tools(texts, main),
         lambda outputs: warning_checks(outputs, texts[0], [*texts, *should]),
         lambda outputs: _output_checks([part for part in outputs if not only_times(part)], main),
-        lambda _: tabled_values([part.text for part in prose]),
+        lambda _: tabled_values(own_texts),
         lambda _: labelled_checks([*texts[1:], *should]),
         alone[0],
         lambda outputs: slower_of_timed(_lines_of_times(outputs, main), LABEL.findall(main), texts),
@@ -263,6 +262,11 @@ def _readings(
             printed = [part for part in usual if not (failure_of(part) or warnings_in(part))]
         is_first = False
         yield checks
+
+
+def _expectations(prose: Sequence[Part]) -> list[str]:
+    """All lines about what is expected, also those that say what comes instead."""
+    return [line for part in prose if is_expectation(part) for line in _plain(part.text).split("\n")]
 
 
 def _lacks_of_all(main: str, title: str, sentences: Sequence[str]) -> list[Check]:

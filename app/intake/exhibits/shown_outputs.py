@@ -129,9 +129,7 @@ def shown_outputs(parts: Sequence[Part]) -> list[Part]:
             words = words_about(part.before)
             elsewhere = (
                 part.elsewhere
-                or (
-                    speaks_of_another_place(words) and not says_it_fails(words) and not turns_to_here(words)
-                )
+                or (speaks_of_another_place(words) and not says_it_fails(words) and not turns_to_here(words))
                 or (of_control and not WRONGLY.search(part.before.rpartition("\n")[2]))
             )
             placed = replace(part, elsewhere=elsewhere)

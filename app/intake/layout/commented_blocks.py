@@ -25,8 +25,9 @@ _PRINTS = re.compile(r"[ \t]*(?:print\(|[\w.]+\(.*\)[ \t]*$|[A-Za-z_]\w*[ \t]*$)
 _REMARK = re.compile(r"[ \t]{1,40}(?:<[-=]{1,8}|←|⟵)(?!\d)[^\n]{0,200}$")
 # The last comment below a print may judge what the others show: `# Fail, 2 NaNs.`, `# fine`.
 _JUDGES = re.compile(
-    r"(?:(?:this|that|which) (?:is|one is|one)? ?)?(?P<word>fail(?:s|ed|ure)?|bad|wrong|incorrect|bug|broken|ok(?:ay)?"
-    r"|fine|good|right|correct|works|passes)\b(?:\W{0,4}$|[,.;!?–—(-]{1,3} ?\D[^\n]{0,200}$|, ?\d[^\n]{0,200}$)",
+    r"(?:(?:this|that|which) (?:is|one is|one)? ?)?"
+    r"(?P<word>fail(?:s|ed|ure)?|bad|wrong|incorrect|bug|broken|ok(?:ay)?|fine|good|right|correct|works|passes)"
+    r"\b(?:\W{0,4}$|[,.;!?–—(-]{1,3} ?\D[^\n]{0,200}$|, ?\d[^\n]{0,200}$)",
     re.IGNORECASE,
 )
 _COLUMNS = re.compile(r"\S{1,40}(?: {2,40}\S{1,40}){1,40}")

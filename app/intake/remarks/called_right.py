@@ -106,12 +106,15 @@ _VALUE_OF_TOOL = re.compile(
 )
 # `eager gives 0`, `without torch.compile it prints 0`, `uncompiled it is 0`.
 _COMPILED = re.compile(
-    r"\b(?:compil(?:e[ds]?|ing|ation)|inductor|dynamo|jit(?:ted|ting)?|numba|tf\.function|xla|with it)\b", FLAGS
+    r"\b(?:compil(?:e[ds]?|ing|ation)|inductor|dynamo|jit(?:ted|ting)?|numba|tf\.function|xla|with it)\b",
+    FLAGS,
 )
 _OF_EAGER = re.compile(
-    r"\b(?:eager(?:ly)?(?: (?:mode|execution|code|version|run|pytorch))?|un-?compiled(?: (?:code|function|module"
-    r"|version|model))?|(?:un|non)-?jitted(?: (?:code|function|version))?|the plain (?:function|version|code|model)"
-    r"|without (?:`?torch\.)?(?:compil\w+|jit\w*|numba)`?),? (?:(?:it|this|the \w{1,12}|I|we) )?(?:\w{1,12}ly )?"
+    r"\b(?:eager(?:ly)?(?: (?:mode|execution|code|version|run|pytorch))?"
+    r"|un-?compiled(?: (?:code|function|module|version|model))?"
+    r"|(?:un|non)-?jitted(?: (?:code|function|version))?|the plain (?:function|version|code|model)"
+    r"|without (?:`?torch\.)?(?:compil\w+|jit\w*|numba)`?),?"
+    r" (?:(?:it|this|the \w{1,12}|I|we) )?(?:\w{1,12}ly )?"
     r"(?:gives?|returns?|prints?|is|says?|yields?|shows?|get|see)(?: back| me)?:? "
     rf"(?P<value>`[^`\n]{{1,200}}`|{LITERAL})(?! (?:rows|times|digits|%))",
     FLAGS,
@@ -210,7 +213,7 @@ def values_of_other_tools(texts: Sequence[str], main: str) -> frozenset[str]:
 
 
 def values_of_eager(texts: Sequence[str]) -> frozenset[str]:
-    """The values that sentences about compiled code say it has uncompiled: `eager gives 0, inductor does not`."""
+    """The values that sentences say code has uncompiled: `eager gives 0, inductor does not`."""
     return frozenset(
         strip_quotes(match["value"]).strip()
         for text in texts

@@ -1,4 +1,4 @@
-"""Reads what happens below a heading for what is expected: ``True` for the first print, `False` is printed`."""
+"""Reads what happens below a heading for what is expected: ``True` for the first, `False` is printed`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from app.intake.words.vocabulary import FLAGS
 
 _KINDS = {CheckKind.OUTPUT, CheckKind.VALUE}
 _WHO_SEES = (
-    r"(?:(?:i|we|you) (?:\w{1,12} )?(?:get|got|see|saw)|(?:it|this|that|(?:the|my) \w{1,20}|pandas|numpy|torch)"
-    r" (?:\w{1,12} )?(?:prints?|printed|gives?|gave|returns?|returned|shows?|showed|says?)|prints?|returns?|actual\w*)"
+    r"(?:(?:i|we|you) (?:\w{1,12} )?(?:get|got|see|saw)"
+    r"|(?:it|this|that|(?:the|my) \w{1,20}|pandas|numpy|torch) (?:\w{1,12} )?"
+    r"(?:prints?|printed|gives?|gave|returns?|returned|shows?|showed|says?)"
+    r"|prints?|returns?|actual\w*)"
 )
 # Right before the value that is seen: `True, but `, `True; we see `, `True (prints `, `True instead of `.
 _SEEN_BEFORE = re.compile(
@@ -22,7 +24,8 @@ _SEEN_BEFORE = re.compile(
 )
 # Behind it: `True, False is printed`.
 _SEEN_BEHIND = re.compile(
-    r"[\"'`]? (?:(?:is|was|gets) (?:\w{1,12} )?(?:printed|returned|shown|displayed|given|what (?:i|we) (?:get|see|have))"
+    r"[\"'`]? (?:(?:is|was|gets) (?:\w{1,12} )?"
+    r"(?:printed|returned|shown|displayed|given|what (?:i|we) (?:get|see|have))"
     r"|comes? (?:out|back)|came (?:out|back))\b",
     FLAGS,
 )

@@ -86,7 +86,8 @@ _I_GET = (
     r"(?:what )?(?:I|we|you)(?: (?:now|still|only|just|instead|actually|always))? (?:get|see|have|obtain)"
     r"(?: (?:this|back|instead|the following))?"
     r"|(?:it|this|that|(?:the|my) [\w-]{1,20})(?: (?:now|still|only|just|instead|always))?"
-    r" (?:prints?|gives?|returns?|shows?|yields?|outputs?|says?|is)(?: me)?(?: (?:this|instead|the following))?"
+    r" (?:prints?|gives?|returns?|shows?|yields?|outputs?|says?|is)(?: me)?"
+    r"(?: (?:this|instead|the following))?"
 )
 _TODAY = (
     r"(?:now|today|currently|nowadays|these days|(?:ever )?since (?:[\w.-]{1,20} ){0,3}?[\w.-]{1,20}"
@@ -96,8 +97,8 @@ _LINKS = r"(?:(?:but|and|yet|while|whereas|however|instead|so),? ){0,2}"
 # The end of `It worked in 1.4, but now I get:`, `1.4 is fine. Since 2.0 it prints:`, `1.4 is right. Now:`.
 _NOW_HERE = re.compile(
     rf"(?:[.;,:!?)–—-] |\b(?=(?:but|and|yet|while|whereas) )){_LINKS}(?:{_TODAY},?(?: (?:{_I_GET}))?"
-    r"|(?:I|we|you|it|this|that) (?:now|currently) [a-z]{2,12}(?: me)?|(?:the )?current (?:output|result|behaviou?r))"
-    r"(?: is)?\W{0,6}$",
+    r"|(?:I|we|you|it|this|that) (?:now|currently) [a-z]{2,12}(?: me)?"
+    r"|(?:the )?current (?:output|result|behaviou?r))(?: is)?\W{0,6}$",
     re.IGNORECASE,
 )
 # The end of `It worked in 1.4. I get:`, where the tense tells that these are two places.

@@ -74,7 +74,7 @@ def _is_of_the_place(failure: ExceptionFacts) -> bool:
 
 
 def is_another_failure(check: Check, expected: Sequence[Check], result: Result, script: Script) -> bool:
-    """Whether a failure like the claimed one is another: wrapped as expected, at a fine line, or of another check."""
+    """Whether a failure like the claimed one is another: wrapped as expected, or of another line."""
     at_other_line = check.kind is CheckKind.EXCEPTION and (
         _fails_where_it_works(result, script) or _is_of_other_assertion(check, result, script)
     )

@@ -107,20 +107,28 @@ _NAMED_DEVICE = re.compile(
     FLAGS,
 )
 _LIBRARY_OF_DEVICES = re.compile(r"\b(?:torch|jax|tensorflow|keras|paddle|mlx|mindspore|flax)\b")
-_IS_NOT_THERE = re.compile(r"\b(?:false|not?|none|unavailable|without)\b|n['’]t\b", FLAGS)
+# `MPS available: False`, `no XPU found`, `mps: False` where the script prints whether there is one.
+_IS_NOT_THERE = re.compile(
+    r"\b(?:available|built|supported|found|enabled)\W{1,4}(?:false|no|0)\b|\bunavailable\b"
+    r"|\b(?:no|without|not) (?:\w{1,12} ){0,2}"
+    r"(?:mps|xpu|tpu|hpu|npu|rocm|available|built|found|supported|enabled)\b",
+    FLAGS,
+)
+_ASKS_ALOUD = re.compile(r"print\([^\n]{0,200}\b(?:is_available|is_built|device_count)")
 # Such a script goes on with the CPU, whatever its own words for the sides are.
 _CHOOSES = re.compile(
     r"is_available|is_built|device_count|current_accelerator|default_backend|\.devices\(|\bexcept\b"
 )
 _CONTRASTS = re.compile(
-    r"\b(?:than|vs|versus|unlike|but|while|whereas|differ\w*|mismatch\w*|inconsisten\w*|compared|only)\b", FLAGS
+    r"\b(?:than|vs|versus|unlike|but|while|whereas|differ\w*|mismatch\w*|inconsisten\w*|compared|only)\b",
+    FLAGS,
 )
 
 
 def is_of_absent_device(check: Check, result: Result, script: Script, claim: Claim) -> bool:
     """Whether the claim shows a device that no target has, and this attempt nothing of that device."""
-    shown = _device_in((*check.lines, *check.side_lines, *(check.message or "").splitlines()[:1]), script)
-    device = shown or _device_of_title(claim.text.partition("\n")[0], script)
+    own = _device_in((*check.lines, *check.side_lines, *(check.message or "").splitlines()[:1]), script)
+    device = own or _device_of_title(claim.text.partition("\n")[0], script)
     if device is None or any(device in used.casefold() for used in result.observation.devices_used):
         return False
     is_seen = _device_in(result.observation.stdout.splitlines()[:_MOST_LINES], script) == device
@@ -130,13 +138,14 @@ def is_of_absent_device(check: Check, result: Result, script: Script, claim: Cla
 def _device_in(lines: Sequence[str], script: Script) -> str | None:
     """The first such device that the lines name as a place of their own."""
     is_bare = _LIBRARY_OF_DEVICES.search(script.script) is not None
-    for line in lines[:_MOST_LINES]:
-        if _IS_NOT_THERE.search(line[:_MOST_LINE]):
+    asks = _ASKS_ALOUD.search(script.script) is not None
+    for line in (each[:_MOST_LINE] for each in lines[:_MOST_LINES]):
+        if _IS_NOT_THERE.search(line) or (asks and "False" in line):
             continue
-        if named := _NAMED_DEVICE.search(line[:_MOST_LINE]):
+        if named := _NAMED_DEVICE.search(line):
             return str(named[named.lastgroup or 0]).casefold()
         # `max diff of cpu and mps: 1.5` is about the other device, too.
-        if is_bare and (device := other_device_in(line[:_MOST_LINE])):
+        if is_bare and (device := other_device_in(line)):
             return device
     return None
 

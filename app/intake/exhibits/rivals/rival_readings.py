@@ -123,10 +123,15 @@ def _is_part_of(bugs: Sequence[Check], first: Claim) -> bool:
 def _is_number_of(reading: Claim, first: Claim) -> bool:
     """Whether a reading is only about a number of the one line of numbers that the first reading is about."""
     lines = {line for bug in first.having(Role.BUG) for line in bug.lines}
-    if len(reading.checks) != 1 or not plain_numbers(reading.checks[0].number or "") or len(lines) != 1 or first.having(Role.EXPECTED):
+    if (
+        len(reading.checks) != 1
+        or not plain_numbers(reading.checks[0].number or "")
+        or len(lines) != 1
+        or first.having(Role.EXPECTED)
+    ):
         return False
     (numbers,) = map(plain_numbers, lines)
-    return len(numbers) > 1 and set(plain_numbers(reading.checks[0].number)) <= set(numbers)
+    return len(numbers) > 1 and set(plain_numbers(reading.checks[0].number or "")) <= set(numbers)
 
 
 def _bug_of(claim: Claim) -> tuple[object, ...]:
