@@ -202,7 +202,13 @@ def test_a_block_under_the_name_of_another_device_is_of_that_device(blocks: str,
 
 @pytest.mark.parametrize(
     "blocks",
-    ["On the CPU:\n\n```\n{0}\n```\n", "On CPU and on MPS I get:\n\n```\n{0}\n```\n"],
+    [
+        "On the CPU:\n\n```\n{0}\n```\n",
+        "On CPU and on MPS I get:\n\n```\n{0}\n```\n",
+        "Same on MPS.\n\n```\n{0}\n```\n",
+        "It happens with the TPU, too:\n\n```\n{0}\n```\n",
+        "There is no MPS here. I get:\n\n```\n{0}\n```\n",
+    ],
 )
 def test_a_block_of_the_cpu_is_judged(blocks: str) -> None:
     report = falls_back("sum is off", "mps", "backends.mps", "x.sum().item()", blocks.format("14.0"))

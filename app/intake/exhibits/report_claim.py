@@ -108,7 +108,7 @@ from app.intake.wishes.twins import lacks_agreement, lacks_change, wants_agreeme
 from app.intake.words.frequency_words import with_frequency
 from app.intake.words.languages import in_english
 from app.intake.words.praise import may_praise, praises_another_place, tells_the_past
-from app.intake.words.vocabulary import device_of, other_device_of, shows_cuda_tensor, side_of_line
+from app.intake.words.vocabulary import device_at_issue, device_of, shows_cuda_tensor, side_of_line
 
 _EXPLICIT = re.compile(
     r"^(?:[^\S\n]|[>*_])*claim[\s*_]*:[\s*_]*(\S.*)", re.IGNORECASE | re.MULTILINE | re.DOTALL
@@ -383,7 +383,7 @@ def _output_checks(outputs: Sequence[Part], main: str, block: int = 0) -> list[C
             continue
         if not seen and remarks.right:
             expected.insert(0, [output_check(remarks.right, role=Role.EXPECTED)])
-        device = device_of(part.introduction) or other_device_of(part.introduction)
+        device = device_of(part.introduction) or device_at_issue(part.introduction)
         where = newest_place(part.version).model_copy(update={"device": device})
         seen.append(output_check(remarks.lines).model_copy(update={"where": where}))
         warnings += split_warnings(part.text.split("\n"))[1]

@@ -23,7 +23,7 @@ from app.intake.exhibits.shown_warnings import split_warnings
 from app.intake.remarks.output_remarks import read_remarks
 from app.intake.snippets.parts import Part
 from app.intake.snippets.roles import says_it_works
-from app.intake.words.vocabulary import device_of, is_printed_line, other_device_of
+from app.intake.words.vocabulary import device_at_issue, device_of, is_printed_line
 
 _TRACEBACK = "Traceback (most recent call last)"
 _MOST_WARNINGS = 3
@@ -55,7 +55,7 @@ class StanceInWords:
 
 def stance_of(part: Part, script: str) -> StanceInWords:
     """The stance of an output, with the words that decided it. Without such words it is what happens."""
-    device = device_of(part.introduction) or other_device_of(part.introduction)
+    device = device_of(part.introduction) or device_at_issue(part.introduction)
     where = newest_place(part.version).model_copy(update={"device": device})
     last = part.before.strip().rpartition("\n")[2].strip()
     if condition := condition_of(part.before, script):

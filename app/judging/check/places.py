@@ -9,7 +9,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from app.intake.claim.claims import Check, CheckKind, Claim, Role
 from app.intake.reading import Script
-from app.intake.words.vocabulary import FLAGS, other_device_in, other_device_of
+from app.intake.words.vocabulary import FLAGS, device_at_issue, other_device_in
 from app.judging.check.reach import NO_GPU, OTHER_DEVICE, OTHER_MODE, OTHER_OS, OTHER_VERSION, uses_gpu
 from app.judging.output.sides import lacks_a_side
 from app.targets.target import Target
@@ -154,7 +154,7 @@ def _device_of_title(title: str, script: Script) -> str | None:
     """The one such device that a title is about: not one that does the same as another."""
     if not _LIBRARY_OF_DEVICES.search(script.script):
         return None
-    return other_device_of(title) or (other_device_in(title) if _CONTRASTS.search(title) else None)
+    return device_at_issue(title) or (other_device_in(title) if _CONTRASTS.search(title) else None)
 
 
 def is_version(claimed: str, result: Result, target: Target, *, package: str | None = None) -> bool:
