@@ -109,6 +109,8 @@ _COMPILED = re.compile(
     r"\b(?:compil(?:e[ds]?|ing|ation)|inductor|dynamo|jit(?:ted|ting)?|numba|tf\.function|xla|with it)\b",
     FLAGS,
 )
+# A text that has none of these words says nothing of uncompiled code.
+_WORDS_OF_EAGER = key_set("eager eagerly uncompiled compiled unjitted jitted plain without")
 _OF_EAGER = re.compile(
     r"\b(?:eager(?:ly)?(?: (?:mode|execution|code|version|run|pytorch))?"
     r"|un-?compiled(?: (?:code|function|module|version|model))?"
@@ -217,7 +219,7 @@ def values_of_eager(texts: Sequence[str]) -> frozenset[str]:
     return frozenset(
         strip_quotes(match["value"]).strip()
         for text in texts
-        if _COMPILED.search(text)
+        if not _WORDS_OF_EAGER.isdisjoint(words_of(text))
         for sentence in sentences_in(text)[:_MOST_SENTENCES]
         for match in _OF_EAGER.finditer(sentence[:_MOST_LINE])
         if (other := _COMPILED.search(sentence, match.end()))
