@@ -266,7 +266,7 @@ def _readings(
 
 def _expectations(prose: Sequence[Part]) -> list[str]:
     """All lines about what is expected, also those that say what comes instead."""
-    return [line for part in prose if is_expectation(part) for line in _plain(part.text).split("\n")]
+    return [line for part in prose if is_expectation(part) for line in plain_words(part.text).split("\n")]
 
 
 def _lacks_of_all(main: str, title: str, sentences: Sequence[str]) -> list[Check]:

@@ -120,7 +120,7 @@ _CHOOSES = re.compile(
     r"is_available|is_built|device_count|current_accelerator|default_backend|\.devices\(|\bexcept\b"
 )
 _CONTRASTS = re.compile(
-    r"\b(?:than|vs|versus|unlike|but|while|whereas|differ\w*|mismatch\w*|inconsisten\w*|compared|only)\b",
+    r"\b(?:than|vs|versus|unlike|but|while|whereas|differ\w*|mismatch\w*|inconsist\w*|compared|only)\b",
     FLAGS,
 )
 
