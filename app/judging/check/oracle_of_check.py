@@ -15,6 +15,7 @@ from app.judging.gone.bounds import keeps_bounds
 from app.judging.gone.changed_values import (
     is_like_its_twin,
     is_made_of_right_values,
+    pairs_of_lines,
     shows_value_called_right,
 )
 from app.judging.gone.dtypes import in_any_unit
@@ -26,6 +27,7 @@ from app.judging.gone.repeated_numbers import are_distinct_now
 from app.judging.gone.rounded_zeros import equals_but_for_zeros
 from app.judging.gone.traits import has_trait_now
 from app.judging.judgement import CheckResult
+from app.judging.output.printed_lines import same_tokens, tokens_of
 from app.judging.output.printed_numbers import numbers_in
 from worker.contract import Outcome, Result
 
@@ -133,8 +135,18 @@ def shows_expected(bug: Check, expected: Sequence[tuple[Check, Result]]) -> bool
             check.kind not in _PRINTED
             or oracles.stands_alone(check, result.observation.stdout.splitlines()[:_MOST_LINES])
         )
+        and _is_in_order(bug, check, result.observation.stdout)
         for check, result in checks
     )
+
+
+def _is_in_order(bug: Check, expected: Check, stdout: str) -> bool:
+    """Whether an output that is right as a whole, with some lines of the bug, is there line by line."""
+    kept = [one == other for one, other in zip(bug.lines, expected.lines, strict=False)]
+    if len(bug.lines) != len(expected.lines) or not any(kept) or len(set(expected.lines)) < 2:
+        return True
+    pairs = pairs_of_lines([tokens_of(line) for line in expected.lines], stdout)
+    return all(same_tokens(one, seen) for one, seen in pairs)
 
 
 def _oracle_of_draws(check: Check, right: Sequence[str], stdout: str, script: Script) -> str | None:
