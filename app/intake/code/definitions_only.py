@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 
 from app.intake.code.syntax import dotted_name, tree_of
 
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _MOST_STATEMENTS = 5_000
 # A class of these bases is made without code of theirs.
+# They change the function that they are given, and call nothing.
+_COPY_NAMES = {("wraps",), ("update_wrapper",), ("partial",)}
 _PLAIN_BASES = {("object",), ("Module",), ("Function",), ("Dataset",), ("Exception",), ("TestCase",)}
 
 
@@ -30,6 +35,7 @@ def only_defines(tree: ast.Module) -> bool:
     body = tree.body[:_MOST_STATEMENTS]
     names = {statement.name for statement in body if isinstance(statement, _DEFINITIONS)}
     names |= {name for statement in body for name in _names_of_lambda(statement)}
+    wrappers = _wrappers_of(body)
     if not names or any(
         isinstance(statement, ast.ClassDef) and _does_something(statement) for statement in body
     ):
@@ -38,8 +44,9 @@ def only_defines(tree: ast.Module) -> bool:
         isinstance(statement, (*_DEFINITIONS, ast.Import, ast.ImportFrom))
         or bool(_names_of_lambda(statement))
         or _only_prepares(statement, names)
+        or _only_wraps(statement, wrappers)
         for statement in body
-    ) and not any(_runs_at_definition(statement) for statement in body)
+    ) and not any(_runs_at_definition(statement, wrappers) for statement in body)
 
 
 def leaves_tests(tree: ast.Module) -> bool:
@@ -146,10 +153,11 @@ def _does_something(statement: ast.ClassDef) -> bool:
     )
 
 
-def _runs_at_definition(statement: ast.stmt) -> bool:
+def _runs_at_definition(statement: ast.stmt, wrappers: Mapping[str, ast.FunctionDef]) -> bool:
     """True if a definition itself runs code: by a decorator, a default, a metaclass or a base that is a call.
 
-    A decorator such as `@torch.jit.script` compiles the function where it is defined.
+    A decorator such as `@torch.jit.script` compiles the function where it is defined. One of the script's
+    own `wrappers` calls nothing.
     """
     if isinstance(statement, ast.ClassDef) and (
         statement.keywords or any(isinstance(base, ast.Call) for base in statement.bases)
@@ -183,8 +191,110 @@ def _runs_at_definition(statement: ast.stmt) -> bool:
             ("singledispatch",),
             ("overload",),
         }
+        and not _is_wrapper(part, wrappers)
         for part in statement.decorator_list
     )
+
+
+def _wrappers_of(body: Sequence[ast.stmt]) -> dict[str, ast.FunctionDef]:
+    """What gives back a function, or keeps it, and runs nothing: decorators, and what makes one.
+
+    A class is its `__init__` without the instance.
+    """
+    functions = (
+        _initialiser(statement) if isinstance(statement, ast.ClassDef) else statement for statement in body
+    )
+    return {
+        function.name: function
+        for function in functions
+        if isinstance(function, ast.FunctionDef)
+        and not function.decorator_list
+        and (_gives_back(function) or all(map(_only_assigns, function.body)))
+    }
+
+
+def _initialiser(made: ast.ClassDef) -> ast.FunctionDef | None:
+    """How a plain class keeps what it is called with, under the name of the class."""
+    methods = [part for part in made.body if isinstance(part, ast.FunctionDef)]
+    inits = [part for part in methods if part.name == "__init__" and part.args.args]
+    if made.bases or made.keywords or made.decorator_list or len(inits) != 1:
+        return None
+    if any(part.name == "__new__" for part in methods) or _gives_back(inits[0]):
+        return None
+    arguments = copy(inits[0].args)
+    arguments.args = arguments.args[1:]
+    init = copy(inits[0])
+    init.name, init.args = made.name, arguments
+    return init
+
+
+def _gives_back(function: ast.FunctionDef) -> ast.stmt | None:
+    """The statement at the end that returns a function; None if the function does more than define one."""
+    *rest, last = function.body
+    inner = [part for part in rest if isinstance(part, _Function)]
+    if not isinstance(last, ast.Return) or any(_runs_at_definition(part, {}) for part in inner):
+        return None
+    if not all(part in inner or _only_assigns(part) for part in rest):
+        return None
+    value = last.value
+    while isinstance(value, ast.Call) and _copies_names(value):
+        # `return wraps(f)(inner)` and `return update_wrapper(inner, f)`.
+        value = value.args[0] if value.args else None
+    return last if isinstance(value, ast.Name | ast.Lambda) else None
+
+
+def _only_assigns(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.Expr):
+        value = statement.value
+        return isinstance(value, ast.Constant) or (isinstance(value, ast.Call) and _copies_names(value))
+    return isinstance(statement, ast.Assign | ast.AnnAssign | ast.Pass) and not any(
+        isinstance(part, ast.Call | ast.BinOp) for part in ast.walk(statement)
+    )
+
+
+def _copies_names(call: ast.Call) -> bool:
+    """Whether it is `update_wrapper(inner, f)`, or `wraps(f)(inner)`."""
+    name = call.func.func if isinstance(call.func, ast.Call) else call.func
+    return dotted_name(name)[-1:] in _COPY_NAMES and not any(
+        isinstance(part, ast.Call) for argument in call.args for part in ast.walk(argument)
+    )
+
+
+def _is_wrapper(decorator: ast.expr, wrappers: Mapping[str, ast.FunctionDef]) -> bool:
+    """Whether a decorator is a wrapper of the script, or made by one with plain arguments."""
+    if isinstance(decorator, ast.Name):
+        return decorator.id in wrappers and _takes(wrappers[decorator.id], 1)
+    if not isinstance(decorator, ast.Call) or not isinstance(decorator.func, ast.Name):
+        return False
+    maker = wrappers.get(decorator.func.id)
+    given = [*decorator.args, *(keyword.value for keyword in decorator.keywords)]
+    if maker is None or not _takes(maker, len(given)) or not all(map(_is_plain, given)):
+        return False
+    made = _wrappers_of(maker.body)
+    last = maker.body[-1]
+    name = last.value.id if isinstance(last, ast.Return) and isinstance(last.value, ast.Name) else ""
+    return name in made and _takes(made[name], 1)
+
+
+def _only_wraps(statement: ast.stmt, wrappers: Mapping[str, ast.FunctionDef]) -> bool:
+    """Whether it is `area = again(area)`, the longer way to write a decorator."""
+    value = statement.value if isinstance(statement, ast.Assign) else None
+    if not isinstance(value, ast.Call) or len(value.args) != 1 or value.keywords:
+        return False
+    return _is_plain(value.args[0]) and _is_wrapper(value.func, wrappers)
+
+
+def _is_plain(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant | ast.Name | ast.Attribute | ast.Lambda)
+
+
+def _takes(function: ast.FunctionDef, count: int) -> bool:
+    """Whether a function can be called with so many arguments."""
+    arguments = function.args
+    places, named = len(arguments.posonlyargs) + len(arguments.args), len(arguments.kwonlyargs)
+    least = places + named - len(arguments.defaults) - sum(map(bool, arguments.kw_defaults))
+    is_open = arguments.vararg is not None or arguments.kwarg is not None
+    return least <= count and (is_open or count <= places + named)
 
 
 def makes_classes(script: str) -> bool:
