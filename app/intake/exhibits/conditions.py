@@ -42,6 +42,22 @@ _FLAG = re.compile(r"(?<![\w-])-{1,2}[A-Za-z]|\w=\S|^[A-Z][A-Z0-9_]{3,}$")
 _KEYWORD = re.compile(r"(?<![\w-])[a-z_]\w{0,40}\s?=\s?[^=\s,()]{1,60}")
 _NUMBERS = re.compile(r"(?<![\w.])\d+(?![\w.])")
 _VERSION = re.compile(r"\d\.\d")
+# `Inside of `with np.errstate(all="raise"):``, `Under `torch.no_grad()``, `in an `autocast` block`.
+_CONTEXT_NAMES = (
+    r"(?:errstate|no_grad|inference_mode|set_grad_enabled|autocast|catch_warnings|localcontext|option_context"
+    r"|config_context|parallel_config|detect_anomaly|printoptions|rc_context|enable_x64|default_device"
+    r"|set_default_device|deterministic_algorithms|device_scope|workprec|workdps)"
+)
+_INSIDE = keyed_pattern(
+    "inside within in under with wrapped enclosed surrounded innerhalb unter mit dans sous avec dentro con",
+    r"\b(?:inside|within|in|under|with|(?:wrapped|enclosed|surrounded|put|placed) (?:in|into|by|with|inside)"
+    r"|innerhalb|unter|mit|dans|sous|avec|dentro|con) (?:of |von |de )?"
+    r"(?:an? |the |one |einem |einer |eines |un |une |le |la |bloc |bloque )?"
+    rf"(?:`(?P<code>[^`\n]{{2,200}})`|(?P<name>(?:\w{{1,20}}\.){{0,3}}{_CONTEXT_NAMES}\b(?:\([^()\n]{{0,80}}\))?))"
+    r"(?P<block> (?:block|context|manager|section|clause|body))?",
+)
+_OF_CONTEXT = re.compile(rf"(?:async )?with\s|(?:\w{{1,20}}\.){{0,3}}{_CONTEXT_NAMES}\b", re.IGNORECASE)
+_WAY_TO_CONTEXT = re.compile(r"(?:(?:async )?with\s+)?(?:\w{1,20}\.){0,3}", re.IGNORECASE)
 _ANOTHER = re.compile(
     r"\b(?:another|a different|a second|a further|some other) (?:error|exception|traceback"
     r"|failure|crash|message"
@@ -68,7 +84,7 @@ _OTHER_PROGRAM = keyed_pattern(
 _OTHER_PROGRAM_IN_ASIA = re.compile(
     r"(?:另一个|别的|其他)(?:项目|脚本|程序)|別の(?:プロジェクト|スクリプト|プログラム)"
 )
-_KEYS_OF_CONDITIONS = _OPENING.keys | _OTHER_PROGRAM.keys
+_KEYS_OF_CONDITIONS = _OPENING.keys | _OTHER_PROGRAM.keys | _INSIDE.keys
 # `Schreibe ich statt dessen `x[0] = "a"``: a statement that the script does not have.
 _ASSIGNS = re.compile(r"[\w.]{1,60}(?:\[[^\[\]]{0,40}\])?\s?[-+*/@]?=(?!=)")
 _IN_PLACE = re.compile(r"\binstead\b|\bin place of\b|\bstatt(?: ?dessen)?\b", re.IGNORECASE)
@@ -101,7 +117,7 @@ def condition_of(introduction: str, script: str) -> str:
     """The sentence right above a block, if it names a condition that the script does not meet; else empty."""
     last = introduction.strip().rpartition("\n")[2][-_MOST:]
     sentence = _SENTENCE.split(last.strip())[-1] if last.strip() else ""
-    if names_other_program(sentence):
+    if names_other_program(sentence) or _is_inside_other_block(sentence, script):
         return sentence
     snippets = [match[1] for match in _CODE.finditer(sentence)]
     if _is_trial_of_other_code(last, script):
@@ -135,6 +151,18 @@ def names_other_program(condition: str) -> bool:
     return _OTHER_PROGRAM.search(condition) is not None or (
         not condition.isascii() and _OTHER_PROGRAM_IN_ASIA.search(condition) is not None
     )
+
+
+def _is_inside_other_block(sentence: str, script: str) -> bool:
+    """True if the sentence puts it inside of a `with` block that the script does not have."""
+    for match in _INSIDE.finditer(sentence):
+        code = match["code"] or match["name"]
+        is_block = match["name"] or match["block"] or _OF_CONTEXT.match(code)
+        # `with np.errstate():` may be `numpy.errstate(over="raise")` in the script.
+        own = _WAY_TO_CONTEXT.sub("", code.strip(), count=1).rstrip("): ").rstrip("(")
+        if is_block and _bare(own) not in _bare(script):
+            return True
+    return False
 
 
 def _is_started_otherwise(sentence: str, snippets: list[str], script: str) -> bool:
