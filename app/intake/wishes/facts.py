@@ -1,6 +1,7 @@
 """Facts that a report states about the true result.
 
 `One sees that the cheapest path costs 2`, and what anybody can reckon: `3.0 is halfway between 2 and 4`.
+Also what it calculates by hand: `this leaves 2 and 3, that is 2.5`, `(2 + 3) / 2 = 2.5`.
 """
 
 from __future__ import annotations
@@ -47,6 +48,31 @@ _RECKON: Mapping[str, Callable[[float, float], float]] = {
     "product": lambda one, other: one * other,
 }
 
+_RESULT = r"(?P<value>`[^`\n]{1,80}`|[-+]?\d{1,12}(?:\.\d{1,16})?(?!\w|\.\d))(?=\s*(?:[.,;:!)]|$))"
+_TEXT = r"(?:[^.;!?\n]|\.(?=\d))"
+# `The two in the middle are 4 and 9, which makes 6.5`.
+_CALCULATES = (
+    keyed_pattern(
+        "that which so makes making hence thus therefore ergibt macht sind donc fait decir",
+        rf"(?P<from>{_TEXT}{{3,200}}?)[,:–—-]? (?:(?:so )?that(?:['’]s| is| makes| gives)"
+        r"|which (?:is|makes|gives)|making|so|hence|thus|therefore|das (?:sind|macht|ergibt)"
+        rf"|donc|ce qui fait|es decir) {_RESULT}",
+    ),
+    keyed_pattern(
+        "mean average median sum product difference mittelwert summe moyenne suma",
+        r"\b(?:mean|average|median|sum|product|difference|mittelwert|summe|moyenne|suma)"
+        rf" (?:of|between|von|de)(?P<from>{_TEXT}{{3,120}}?) (?:is|are|=|ist|est|es) {_RESULT}",
+    ),
+)
+_FORMULA = re.compile(r"(?<![\w.)\]=`])(?P<from>[\d(](?:[\d.()]|[ ]?[-+*/][ ]?){2,80})[ ]?=[ ]?" + _RESULT)
+# Words about the program, and guesses about what it does.
+_OF_PROGRAM = re.compile(
+    r"\b(?:it|i|we|numpy|scipy|pandas|torch|function|method|code|script|program|library|implementation"
+    r"|seems?|apparently|probably|maybe|perhaps|looks|as (?:if|though)|instead|prints?|returns?|outputs?"
+    r"|shows?|gets?|got|computes?|calculates?|takes?|uses?|treats?|counts?|shape|version|offenbar|wohl|peut-être)\b",
+    re.IGNORECASE,
+)
+
 
 def facts_in(sentences: Sequence[str]) -> tuple[str, ...]:
     """The values of such sentences: numbers, lists in parentheses, and values between backticks."""
@@ -56,6 +82,7 @@ def facts_in(sentences: Sequence[str]) -> tuple[str, ...]:
 def _facts_in(sentences: Sequence[str]) -> Iterator[str]:
     for sentence in sentences[:_MOST_SENTENCES]:
         yield from _reckoned_in(sentence[:_MOST_SENTENCE])
+        yield from _calculated_in(sentence[:_MOST_SENTENCE])
         match = _SEES.search(sentence[:_MOST_SENTENCE])
         if match is None or _DENIES.search(match[0]):
             continue
@@ -77,3 +104,16 @@ def _reckoned_in(sentence: str) -> Iterator[str]:
             right = _RECKON[name](float(match["one"]), float(match["other"]))
             if math.isclose(float(match["value"]), right) and not _DENIES.search(sentence):
                 yield match["value"].removesuffix(".")
+
+
+def _calculated_in(sentence: str) -> Iterator[str]:
+    """The results that a sentence calculates from at least two numbers, and not as what the program does."""
+    if not any(map(str.isdigit, sentence)):
+        return
+    for pattern in (*_CALCULATES, *((_FORMULA,) if "=" in sentence else ())):
+        for match in pattern.finditer(sentence):
+            words = sentence[: match.start("value")]
+            if len(_NUMBER.findall(match["from"])) > 1 and not (
+                _OF_PROGRAM.search(words) or _DENIES.search(sentence)
+            ):
+                yield match["value"].strip("`").strip()
