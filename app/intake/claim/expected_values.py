@@ -7,6 +7,7 @@ import re
 from app.intake.claim.value_mentions import BOUND, NO_COUNT, OF_INPUTS, lone_expected_value
 from app.intake.words.vocabulary import (
     FLAGS,
+    GOES_ON,
     INSTEAD,
     LITERAL,
     MODALS,
@@ -46,8 +47,7 @@ _MOST_BEFORE = 60
 # `2.5 -2.5` and `2.5 and -2.5`, but no count, as in `3 and 4 rows`.
 _FURTHER_NUMBERS = re.compile(
     rf"(?:(?:,? and |, ?|[ \t]+|; ?)(?<![\w.+-]){NUMBER}(?![%°\w])){{1,40}}"
-    r"(?=\s*(?:$|[.,;:)!?](?!\d)|\bfor\b|\binstead\b|\bbut\b|\bwhere|\bwhile\b|\brather\b|\bon\b|\bhere\b"
-    r"|\band (?:I|we|it|that|this|the)\b))",
+    rf"(?=\s*(?:$|[.,;:)!?](?!\d)|\b{GOES_ON}))",
     FLAGS,
 )
 _NO_COUNTS = rf"(?:{NO_COUNT}|(?={_FURTHER_NUMBERS.pattern}))"

@@ -129,10 +129,14 @@ _TUPLE = r"\((?:-?\d[\d.]*, ?){1,8}(?:-?\d[\d.]*)?\)"
 _LISTED = (
     rf"(?:tensor|array|{_OF_NUMPY})\([^()\n]{{0,300}}\)|(?:np|numpy)\.(?:True|False)_|\[[^\[\]\n]{{0,300}}\]"
 )
-# Numbers that one call printed: `3.0 2.0 -1.0`. A number and a word, such as `3 4 times`, are none, unless
-# the word goes on with the sentence: `3 4 is right`.
-_GOES_ON = r"(?:is|are|was|were|would|should|and|but|for|from|here|instead|which|while|where|rather|I)\b"
-_ROW = rf"(?<![\w.]){WHOLE_NUMBER}(?: {WHOLE_NUMBER}(?! (?!{_GOES_ON})[a-z%]\w*\b)){{1,12}}"
+# Behind one of these words a sentence goes on: it is nothing that the number before it counts.
+GOES_ON = (
+    r"(?:from|out of|in|into|as|at|with|without|to|under|on|for|here|there|now|again|always|every|each"
+    r"|instead|rather|I|and|but|while|whereas|where|when|which|that|because|although|though|since|after|before"
+    r"|by|via|using|is|are|was|were|would|should|must|has|ought|comes?|came|appears?|gets?)\b"
+)
+# Numbers that one call printed: `3.0 2.0 -1.0`. A number and a word, such as `3 2nd`, are none.
+_ROW = rf"(?<![\w.]){WHOLE_NUMBER}(?: {WHOLE_NUMBER}(?! (?!{GOES_ON})[a-z%]\w*\b)){{1,12}}"
 LITERAL = (
     rf"(?:{QUOTED}|{_COMPLEX}|{_LISTED}|(?<![\w.]){_OF_TORCH}|{_TUPLE}|{_ROW}|(?:True|False|None)\b"
     rf"|(?<![\w.]){WHOLE_NUMBER})"
