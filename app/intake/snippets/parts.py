@@ -26,7 +26,7 @@ from app.intake.text.fenced_prose import is_fenced_prose
 from app.intake.text.markdown import Block
 from app.intake.words.environment_line import is_environment_block
 from app.intake.words.languages import in_english
-from app.intake.words.praise import AS_IT_WAS, says_it_fails
+from app.intake.words.praise import AS_IT_WAS, denies_right, says_it_fails
 from app.intake.words.vocabulary import DESIRED, MODALS, RESULTS, SHOW, any_of, is_printed_line
 
 _ENVIRONMENT = re.compile(
@@ -126,8 +126,7 @@ class Part:
     tag: str = ""
     # The words above it say that it is right in another version or on another machine.
     elsewhere: bool = False
-    # The version that the words above it name, if other outputs name older ones.
-    version: str | None = None
+    version: str | None = None  # that the words above it name, if other outputs name older ones
     own_text: str = ""  # the prose as it was written, if it is in another language
     failing: tuple[str, ...] = ()  # the statements of a session that fail in passing
 
@@ -144,7 +143,8 @@ class Part:
         if says_it_fails(last):
             return False
         section = is_expectation_heading(self.heading)
-        is_introduced = _EXPECTED.search(self.introduction) is not None or (not last and section)
+        is_told = _EXPECTED.search(self.introduction) is not None and not denies_right(self.introduction)
+        is_introduced = is_told or (not last and section)
         return (is_introduced or (section and _ACTUAL.search(self.heading) is None)) and _ACTUAL.search(
             last
         ) is None

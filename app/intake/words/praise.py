@@ -9,13 +9,26 @@ from app.intake.words.vocabulary import SHOW, any_of
 
 WORKS = keyed_pattern(
     "work works worked fine passes behaves error errors problem problems crash crashs "  # codespell:ignore
-    "workaround comparison should correct right ok okay good correctly expected",
+    "workaround comparison should correct right ok okay good correctly expected proper",
     r"(?<!not )(?<!n't )(?<!longer )(?<!never )\b(?:works?|worked|(?:is|was|were) fine|runs fine|passes"
     r"|behaves|no (?:error|problem|crash)s?|(?<!need a )(?<!want a )(?<!any )workaround|for comparison"
     r"|as it should"
     r"|(?:is|was|were) (?:all |still )?(?:correct|right|ok|okay)"
     r"|(?:was|were) (?:all |still )?good(?! (?:for|at|to|enough|idea|reason)\b)"
-    r"|(?:the|a) (?:right|correct) (?:thing|answer|value|result|output|one)s?|correctly|as expected)\b",
+    r"|(?:the|a) (?:right|correct) (?:thing|answer|value|result|output|one)s?|correctly|as expected"
+    # `My old laptop has the correct`, with the value below.
+    r"|(?:has|had|have|gets?|got|gives?|gave|prints?|printed|shows?|showed|returns?|returned|see|saw|says?|said"
+    r"|yields?|yielded|produces?|produced) (?:me |us |back )?the (?:right|correct|proper|expected)"
+    r"(?= ?[:.…]{0,3}\s*$))\b",
+)
+# `It does not give the correct result`.
+_RIGHT_ONE = r"(?:the|a|an) (?:right|correct|proper|expected)\b"
+_DENIED = re.compile(
+    r"(?:\b(?:not|no longer|cannot|fail(?:s|ed)? to|unable to|far from|hardly)\b|n['’]t\b)"
+    r"(?: (?!(?:has|had|gives|gave|gets|got|prints|shows|returns)\b)[\w'’]{1,20}){0,4}?"
+    rf" {_RIGHT_ONE}"
+    rf"|\b(?:never|none|neither|nobody|nothing|no one)\b(?: [\w'’]{{1,20}}){{0,6}}? {_RIGHT_ONE}",
+    re.IGNORECASE,
 )
 # Where this stands beside words such as "works", they speak of another version or machine, not of the code
 # below.
@@ -68,7 +81,7 @@ _OF_ONE_LINE = re.compile(
 
 # `First order is fine, the second derivative is not`: one thing works, and another does not.
 _BUT_NOT = re.compile(
-    r"(?:[,;:–—]|\b(?:and|while|whereas|yet)) (?:[\w`-][\w'’`.-]{0,40} ){1,6}?"
+    r"(?:[,;:–—]|\b(?:and|while|whereas|yet)) (?!who\b|whose\b)(?:[\w`-][\w'’`.-]{0,40} ){1,6}?"
     r"(?:(?:is|are|was|were|do|does|did|can)(?: not\b|n['’]t\b)"
     r"|cannot\b|never\b|nicht\b|n['’]est pas\b|ne \w{1,12} pas\b|no (?:funciona|es|va)\b)"
     r"[^.;,\n]{0,20}(?:[.;,:!]|$)",
@@ -124,9 +137,14 @@ def says_it_fails(words: str) -> bool:
     return _FAILS_HERE.match(words) is not None
 
 
+def denies_right(words: str) -> bool:
+    """True if the words say that something is not the right one: `it does not give the correct result`."""
+    return _DENIED.search(words) is not None
+
+
 def speaks_of_another_place(text: str) -> bool:
     """True if the words say that it works in another version or on another machine."""
-    return WORKS.search(text) is not None and _OTHER_PLACE.search(text) is not None
+    return WORKS.search(text) is not None and _OTHER_PLACE.search(text) is not None and not denies_right(text)
 
 
 def tells_the_past(text: str) -> bool:
@@ -140,6 +158,7 @@ def is_only_praise(text: str) -> bool:
     """True if the words praise something, and name nothing that is wrong or right in one line only."""
     return (
         WORKS.search(text) is not None
+        and not denies_right(text)
         and WRONGLY.search(text) is None
         and _OF_ONE_LINE.search(text) is None
         and _BUT_NOT.search(text) is None
