@@ -92,6 +92,7 @@ from app.intake.remarks.right_messages import right_of_output
 from app.intake.remarks.value_tables import tabled_values
 from app.intake.remarks.values_of_devices import split_devices, values_of_devices
 from app.intake.remarks.values_of_versions import values_of_versions
+from app.intake.sentences.builds_of_python import with_build
 from app.intake.sentences.seen_below_expected import seen_below_expected
 from app.intake.sentences.should_work import should_work
 from app.intake.sentences.values_of_calls import values_of_calls
@@ -154,7 +155,7 @@ def claim_of(
         for line in plain(part.text).split("\n")
         if line.strip() and not tells_what_happens(line)
     ]
-    place = place_of_bug(titled)
+    place = with_build(place_of_bug(titled), titled)
     told_text = with_frequency(title[:1000], [text for part in prose for text in (part.text, part.own_text)])
     right_parts = right_outputs(parts, all_outputs, whole or main)
     frame = with_what_is_right(Claim(text=told_text), titled, should, right_parts, main)
