@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 from gone_reports import Case, cases_of, verdict_of
 
-CASES = [case for kind in ("strings_below", "calculated_by_hand") for case in cases_of(f"{kind}.txt")]
+CASES = [
+    case
+    for kind in ("strings_below", "calculated_by_hand", "older_release_gave")
+    for case in cases_of(f"{kind}.txt")
+]
 
 
 @pytest.mark.parametrize("case", CASES, ids=[name for name, *_ in CASES])
