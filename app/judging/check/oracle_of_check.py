@@ -19,7 +19,7 @@ from app.judging.gone.changed_values import (
     shows_value_called_right,
 )
 from app.judging.gone.dtypes import in_any_unit
-from app.judging.gone.labelled_twins import labelled_twins_agree
+from app.judging.gone.labelled_twins import labelled_twins_agree, nan_became_twin
 from app.judging.gone.lines_at_issue import judge_lines_at_issue
 from app.judging.gone.mended_outputs import is_mended, nan_is_gone
 from app.judging.gone.random_values import nan_became_ordinary, without_printed_inputs
@@ -90,7 +90,7 @@ def oracle_of_changes(check: Check, result: Result, expected: Sequence[Check], c
         check, claim.right_values, stdout
     ):
         return oracles.CALLED_RIGHT
-    if labelled_twins_agree(check, stdout):
+    if labelled_twins_agree(check, stdout) or nan_became_twin(check, claim.right_values, stdout):
         return oracles.TWIN_VALUE
     in_place = numbers_in_place(check, part) if check.kind is CheckKind.VALUE else ()
     if keeps_bounds(check, claim.right_bounds, stdout, in_place):

@@ -1,12 +1,18 @@
-"""Lines that a script itself labels as the wrong and the right value: whether they agree now."""
+"""Lines that a script itself labels as the wrong and the right value: whether they agree now.
+
+Also lines of two libraries in turn: nan became what the other one shows.
+"""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 
 from app.intake.claim.claims import Check, CheckKind, Role
-from app.judging.output.printed_numbers import Number, numbers_in
+from app.judging.gone.changed_values import claimed_rows, pairs_of_lines
+from app.judging.output.printed_lines import Token, same_token, same_tokens
+from app.judging.output.printed_numbers import Number, matches, numbers_in
 
 _MOST_LINES = 200
 _MOST_CHARACTERS = 400
@@ -14,6 +20,55 @@ _RIGHT = re.compile(r"\b(?:true|correct|right|expected|reference|exact)\b", re.I
 _WRONG = re.compile(r"\b(?:fails?|wrong|incorrect|bug|buggy|broken)\b", re.IGNORECASE)
 # Two results of single precision differ by no more, as a share of the larger one.
 _ROUNDING = 4e-6
+# Words by which lines of two sides differ.
+_SIDES = {
+    *(
+        "torch",
+        "pytorch",
+        "numpy",
+        "np",
+        "scipy",
+        "jax",
+        "jnp",
+        "pandas",
+        "tensorflow",
+        "tf",
+        "sklearn",
+        "sympy",
+    ),
+    *(
+        "mpmath",
+        "math",
+        "python",
+        "cupy",
+        "dask",
+        "polars",
+        "numba",
+        "tensor",
+        "array",
+        "eager",
+        "compiled",
+        "cpu",
+    ),
+    *(
+        "gpu",
+        "cuda",
+        "reference",
+        "ref",
+        "expected",
+        "half",
+        "single",
+        "double",
+        "got",
+        "want",
+        "float16",
+        "float32",
+    ),
+    *("float64", "bfloat16"),
+}
+_Pair = tuple[Sequence[Token], Sequence[Token]]
+# One number of so few digits may be equal by chance.
+_LEAST_NUMBERS, _LEAST_DIGITS = 2, 3
 
 
 def labelled_twins_agree(check: Check, stdout: str) -> bool:
@@ -37,6 +92,59 @@ def labelled_twins_agree(check: Check, stdout: str) -> bool:
                 return False
             pairs.append((right, numbers[-1]))
     return bool(pairs) and all(map(_agree, *zip(*pairs, strict=True)))
+
+
+def nan_became_twin(check: Check, called_right: Sequence[str], stdout: str) -> bool:
+    """Whether each line with nan or inf now has the numbers of its twin, so many lines below or above it.
+
+    The twins are as claimed, and so is all else. False if nan is called right.
+    """
+    pairs = pairs_of_lines(claimed_rows(check), stdout)
+    changed = [at for at, (one, seen) in enumerate(pairs) if not same_tokens(one, seen)]
+    if not changed or any(math.isnan(number.value) for text in called_right for number in numbers_in(text)):
+        return False
+    new = [number for at in changed for number in _new_numbers(pairs[at])]
+    is_telling = len(new) >= _LEAST_NUMBERS or any(number.digits >= _LEAST_DIGITS for number in new)
+    distances = range(-changed[0], len(pairs) - changed[-1])
+    return is_telling and any(
+        all(at + distance not in changed and _is_twin(pairs[at], pairs[at + distance]) for at in changed)
+        for distance in distances
+        if distance
+    )
+
+
+def _is_twin(pair: _Pair, twin: _Pair) -> bool:
+    """Whether a line differed from its twin in nan and inf only, and has its numbers now."""
+    (one, seen), other = pair, twin[1]
+    if _words(seen) != _words(one) or _words(one) != _words(other):
+        return False
+    before, now, right = _numbers(one), _numbers(seen), _numbers(other)
+    return (
+        len(before) == len(now) == len(right)
+        and not any(math.isnan(number.value) for number in now)
+        and all(map(_is_same, right, now))
+        and all(
+            _is_same(number, value) or not math.isfinite(number.value)
+            for number, value in zip(before, right, strict=True)
+        )
+    )
+
+
+def _is_same(one: Number, other: Number) -> bool:
+    return same_token(one, other) or matches(other, one)
+
+
+def _new_numbers(pair: _Pair) -> list[Number]:
+    before, now = map(_numbers, pair)
+    return [other for one, other in zip(before, now, strict=False) if not matches(one, other)]
+
+
+def _words(row: Sequence[Token]) -> list[str]:
+    return [token for token in row if isinstance(token, str) and token.casefold() not in _SIDES]
+
+
+def _numbers(row: Sequence[Token]) -> list[Number]:
+    return [token for token in row if isinstance(token, Number)]
 
 
 def _agree(one: Number, other: Number) -> bool:
