@@ -22,7 +22,7 @@ FAILS = "FloatingPointError: divide by zero encountered in log"
         "The same log under `numpy.errstate(divide='raise')` raises:",
         "Inside an errstate(divide='raise') block one gets",
         "Innerhalb von `with np.errstate(all='raise'):` kommt",
-        "Dans un bloc `with np.errstate(all='raise')` on a",
+        "Dans un bloc `with np.errstate(all='raise')` on a",  # codespell:ignore
         "With `localcontext()` around it there is",
     ],
 )

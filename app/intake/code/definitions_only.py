@@ -197,7 +197,7 @@ def _runs_at_definition(statement: ast.stmt, wrappers: Mapping[str, ast.Function
 
 
 def _wrappers_of(body: Sequence[ast.stmt]) -> dict[str, ast.FunctionDef]:
-    """What gives back a function, or keeps it, and runs nothing: decorators, and what makes one.
+    """The decorators of a script that run nothing, and the functions that make such a decorator.
 
     A class is its `__init__` without the instance.
     """
@@ -213,18 +213,18 @@ def _wrappers_of(body: Sequence[ast.stmt]) -> dict[str, ast.FunctionDef]:
     }
 
 
-def _initialiser(made: ast.ClassDef) -> ast.FunctionDef | None:
+def _initialiser(definition: ast.ClassDef) -> ast.FunctionDef | None:
     """How a plain class keeps what it is called with, under the name of the class."""
-    methods = [part for part in made.body if isinstance(part, ast.FunctionDef)]
+    methods = [part for part in definition.body if isinstance(part, ast.FunctionDef)]
     inits = [part for part in methods if part.name == "__init__" and part.args.args]
-    if made.bases or made.keywords or made.decorator_list or len(inits) != 1:
+    if definition.bases or definition.keywords or definition.decorator_list or len(inits) != 1:
         return None
     if any(part.name == "__new__" for part in methods) or _gives_back(inits[0]):
         return None
     arguments = copy(inits[0].args)
     arguments.args = arguments.args[1:]
     init = copy(inits[0])
-    init.name, init.args = made.name, arguments
+    init.name, init.args = definition.name, arguments
     return init
 
 
@@ -270,10 +270,10 @@ def _is_wrapper(decorator: ast.expr, wrappers: Mapping[str, ast.FunctionDef]) ->
     given = [*decorator.args, *(keyword.value for keyword in decorator.keywords)]
     if maker is None or not _takes(maker, len(given)) or not all(map(_is_plain, given)):
         return False
-    made = _wrappers_of(maker.body)
+    inner = _wrappers_of(maker.body)
     last = maker.body[-1]
     name = last.value.id if isinstance(last, ast.Return) and isinstance(last.value, ast.Name) else ""
-    return name in made and _takes(made[name], 1)
+    return name in inner and _takes(inner[name], 1)
 
 
 def _only_wraps(statement: ast.stmt, wrappers: Mapping[str, ast.FunctionDef]) -> bool:

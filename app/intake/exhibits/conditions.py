@@ -52,7 +52,7 @@ _INSIDE = keyed_pattern(
     "inside within in under with wrapped enclosed surrounded innerhalb unter mit dans sous avec dentro con",
     r"\b(?:inside|within|in|under|with|(?:wrapped|enclosed|surrounded|put|placed) (?:in|into|by|with|inside)"
     r"|innerhalb|unter|mit|dans|sous|avec|dentro|con) (?:of |von |de )?"
-    r"(?:an? |the |one |einem |einer |eines |un |une |le |la |bloc |bloque )?"
+    r"(?:an? |the |one |einem |einer |eines |un |une |le |la |bloc |bloque )?"  # codespell:ignore
     rf"(?:`(?P<code>[^`\n]{{2,200}})`|(?P<name>(?:\w{{1,20}}\.){{0,3}}{_CONTEXT_NAMES}\b(?:\([^()\n]{{0,80}}\))?))"
     r"(?P<block> (?:block|context|manager|section|clause|body))?",
 )

@@ -142,8 +142,8 @@ def shows_expected(bug: Check, expected: Sequence[tuple[Check, Result]]) -> bool
 
 def _is_in_order(bug: Check, expected: Check, stdout: str) -> bool:
     """Whether an output that is right as a whole, with some lines of the bug, is there line by line."""
-    kept = [one == other for one, other in zip(bug.lines, expected.lines, strict=False)]
-    if len(bug.lines) != len(expected.lines) or not any(kept) or len(set(expected.lines)) < 2:
+    same = [one == other for one, other in zip(bug.lines, expected.lines, strict=False)]
+    if len(bug.lines) != len(expected.lines) or not any(same) or len(set(expected.lines)) < 2:
         return True
     pairs = pairs_of_lines([tokens_of(line) for line in expected.lines], stdout)
     return all(same_tokens(one, seen) for one, seen in pairs)
