@@ -49,7 +49,8 @@ _CONTEXT_NAMES = (
     r"|set_default_device|deterministic_algorithms|device_scope|workprec|workdps)"
 )
 _INSIDE = keyed_pattern(
-    "inside within in under with wrapped enclosed surrounded innerhalb unter mit dans sous avec dentro con",
+    "inside within in under with wrapped enclosed surrounded put placed "
+    "innerhalb unter mit dans sous avec dentro con",
     r"\b(?:inside|within|in|under|with|(?:wrapped|enclosed|surrounded|put|placed) (?:in|into|by|with|inside)"
     r"|innerhalb|unter|mit|dans|sous|avec|dentro|con) (?:of |von |de )?"
     r"(?:an? |the |one |einem |einer |eines |un |une |le |la |bloc |bloque )?"  # codespell:ignore
