@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from app.intake.memory import remembers
-from app.intake.words.keyed_pattern import keyed_pattern, words_of
+from app.intake.words.keyed_pattern import key_set, keyed_pattern, words_of
 
 _OPENING = keyed_pattern(
     "if when whenever once with without after by using upon while changing setting passing replacing adding "
@@ -43,19 +43,20 @@ _KEYWORD = re.compile(r"(?<![\w-])[a-z_]\w{0,40}\s?=\s?[^=\s,()]{1,60}")
 _NUMBERS = re.compile(r"(?<![\w.])\d+(?![\w.])")
 _VERSION = re.compile(r"\d\.\d")
 # `Inside of `with np.errstate(all="raise"):``, `Under `torch.no_grad()``, `in an `autocast` block`.
-_CONTEXT_NAMES = (
-    r"(?:errstate|no_grad|inference_mode|set_grad_enabled|autocast|catch_warnings|localcontext|option_context"
-    r"|config_context|parallel_config|detect_anomaly|printoptions|rc_context|enable_x64|default_device"
-    r"|set_default_device|deterministic_algorithms|device_scope|workprec|workdps)"
+_CONTEXTS = key_set(
+    "errstate no_grad inference_mode set_grad_enabled autocast catch_warnings localcontext option_context "
+    "config_context parallel_config detect_anomaly printoptions rc_context enable_x64 default_device "
+    "set_default_device deterministic_algorithms device_scope workprec workdps"
 )
-_INSIDE = keyed_pattern(
-    "inside within in under with wrapped enclosed surrounded put placed "
-    "innerhalb unter mit dans sous avec dentro con",
+_CONTEXT_NAMES = rf"(?:{'|'.join(sorted(_CONTEXTS))})"
+_INSIDE = re.compile(
     r"\b(?:inside|within|in|under|with|(?:wrapped|enclosed|surrounded|put|placed) (?:in|into|by|with|inside)"
     r"|innerhalb|unter|mit|dans|sous|avec|dentro|con) (?:of |von |de )?"
     r"(?:an? |the |one |einem |einer |eines |un |une |le |la |bloc |bloque )?"  # codespell:ignore
-    rf"(?:`(?P<code>[^`\n]{{2,200}})`|(?P<name>(?:\w{{1,20}}\.){{0,3}}{_CONTEXT_NAMES}\b(?:\([^()\n]{{0,80}}\))?))"
+    rf"(?:`(?P<code>[^`\n]{{2,200}})`"
+    rf"|(?P<name>(?:\w{{1,20}}\.){{0,3}}{_CONTEXT_NAMES}\b(?:\([^()\n]{{0,80}}\))?))"
     r"(?P<block> (?:block|context|manager|section|clause|body))?",
+    re.IGNORECASE,
 )
 _OF_CONTEXT = re.compile(rf"(?:async )?with\s|(?:\w{{1,20}}\.){{0,3}}{_CONTEXT_NAMES}\b", re.IGNORECASE)
 _WAY_TO_CONTEXT = re.compile(r"(?:(?:async )?with\s+)?(?:\w{1,20}\.){0,3}", re.IGNORECASE)
@@ -85,7 +86,7 @@ _OTHER_PROGRAM = keyed_pattern(
 _OTHER_PROGRAM_IN_ASIA = re.compile(
     r"(?:另一个|别的|其他)(?:项目|脚本|程序)|別の(?:プロジェクト|スクリプト|プログラム)"
 )
-_KEYS_OF_CONDITIONS = _OPENING.keys | _OTHER_PROGRAM.keys | _INSIDE.keys
+_KEYS_OF_CONDITIONS = _OPENING.keys | _OTHER_PROGRAM.keys | _CONTEXTS
 # `Schreibe ich statt dessen `x[0] = "a"``: a statement that the script does not have.
 _ASSIGNS = re.compile(r"[\w.]{1,60}(?:\[[^\[\]]{0,40}\])?\s?[-+*/@]?=(?!=)")
 _IN_PLACE = re.compile(r"\binstead\b|\bin place of\b|\bstatt(?: ?dessen)?\b", re.IGNORECASE)
@@ -156,6 +157,8 @@ def names_other_program(condition: str) -> bool:
 
 def _is_inside_other_block(sentence: str, script: str) -> bool:
     """True if the sentence puts it inside of a `with` block that the script does not have."""
+    if "`" not in sentence and _CONTEXTS.isdisjoint(words_of(sentence)):
+        return False
     for match in _INSIDE.finditer(sentence):
         code = match["code"] or match["name"]
         is_block = match["name"] or match["block"] or _OF_CONTEXT.match(code)

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 from app.intake.claim.claim_text import sentences_in
 from app.intake.claim.claims import Where
-from app.intake.words.keyed_pattern import key_set, words_of
 
 FREE_THREADED = "free-threaded build"
 _NAMES = re.compile(
@@ -21,7 +20,6 @@ _NAMES = re.compile(
     r"|\b(?:disabled?|turn(?:ed)? off) the GIL\b|(?:无|無|关闭|禁用) ?GIL",
     re.IGNORECASE,
 )
-_KEYS = key_set("gil nogil pyt free freethreaded freethreading python_gil")
 _OF_BUILD = re.compile(r"3\.1\dt|31\dt", re.IGNORECASE)
 _VERSION = re.compile(
     r"(?<![\w.])(?:(?:python ?|py)?(?P<dotted>3\.1[3-9])|(?:cp|py)3(?P<short>1[3-9]))(?=t?(?![\w.]*\d))"
@@ -77,7 +75,11 @@ def _place_of_build(texts: Sequence[str]) -> Where:
 
 
 def _may_name(text: str) -> bool:
-    return not _KEYS.isdisjoint(words_of(text)) or _OF_BUILD.search(text) is not None or "GIL" in text
+    """False if no sentence of a text can name the build. Most say nothing like it."""
+    words = text.lower()
+    return any(part in words for part in ("gil", "free thread", "free-thread", "freethread")) or (
+        ("3.1" in words or "p31" in words or "py31" in words) and _OF_BUILD.search(words) is not None
+    )
 
 
 def _clause_of(sentence: str) -> str:
