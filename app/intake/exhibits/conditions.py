@@ -58,6 +58,7 @@ _INSIDE = re.compile(
     r"(?P<block> (?:block|context|manager|section|clause|body))?",
     re.IGNORECASE,
 )
+_WORDS_OF_BLOCKS = _CONTEXTS | key_set("block context manager section clause body async")
 _OF_CONTEXT = re.compile(rf"(?:async )?with\s|(?:\w{{1,20}}\.){{0,3}}{_CONTEXT_NAMES}\b", re.IGNORECASE)
 _WAY_TO_CONTEXT = re.compile(r"(?:(?:async )?with\s+)?(?:\w{1,20}\.){0,3}", re.IGNORECASE)
 _ANOTHER = re.compile(
@@ -157,7 +158,7 @@ def names_other_program(condition: str) -> bool:
 
 def _is_inside_other_block(sentence: str, script: str) -> bool:
     """True if the sentence puts it inside of a `with` block that the script does not have."""
-    if "`" not in sentence and _CONTEXTS.isdisjoint(words_of(sentence)):
+    if "`with" not in sentence and _WORDS_OF_BLOCKS.isdisjoint(words_of(sentence)):
         return False
     for match in _INSIDE.finditer(sentence):
         code = match["code"] or match["name"]
