@@ -34,7 +34,8 @@ def get_changes(
         str,
         Query(
             max_length=100,
-            description="the newer toolchain; `newest` stands for the newest releases of torch and numpy",
+            description="the newer toolchain; `newest` stands for the newest release line (2.4 for 2.4.6)"
+            " of torch and numpy that the report was tried with",
         ),
     ] = "",
     report: Annotated[str | None, Query(max_length=26, description="the id of a report")] = None,

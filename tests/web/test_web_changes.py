@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from xml.etree import ElementTree as ET
 
 from html_page import Page, faults
@@ -37,7 +38,10 @@ def test_before_anything_happened_it_says_so(web: Web) -> None:
     assert list(faults(source)) == []
     assert "No node has offered a toolchain yet." in Page(source).text
     say_hello(web.stage, "2.0.0")
-    assert "No report regressed with the newest toolchain." in Page(web.client.get("/changes").text).text
+    page = words(web.client.get("/changes").text)
+    assert re.search(r"Nothing was tried with [^.]*numpy-2\.0\.0 yet\.", page)
+    assert "0 reports regressed" not in page
+    assert "Nothing was tried yet" in words(web.client.get("/").text)
 
 
 def test_at_first_it_answers_what_regressed_with_the_newest_toolchain(web: Web) -> None:
@@ -57,6 +61,58 @@ def test_at_first_it_answers_what_regressed_with_the_newest_toolchain(web: Web) 
         assert [each.attributes.get("selected") for each in page.all("option", value=value)] == [""], value
     home = Page(web.client.get("/").text)
     assert "nav" in [link.inside[-1] for link in home.all("a", href="/changes")]
+
+
+def test_a_newest_toolchain_without_results_hides_no_regression(web: Web) -> None:
+    some_history(web)
+    say_hello(web.stage, *BROKEN, "2.1.3")
+    sentence = "Nothing was tried with numpy-2.1.3 yet."
+    assert "1 unexplained regression with numpy-2.1.0" in words(web.client.get("/").text)
+    assert sentence in words(web.client.get("/").text)
+    first = words(web.client.get("/changes").text)
+    assert "With the newest toolchain that was tried, numpy-2.1.0: 1 report regressed" in first
+    assert sentence in first
+    # A result of another report there changes nothing for this one.
+    broken = {**BROKEN, "2.1.3": False}
+    send(web.stage, "2.1.3", script=f"{SCRIPT}# other\n")
+    finish(web.stage, broken)
+    home = words(web.client.get("/").text)
+    assert "1 unexplained regression with numpy-2.1.0" in home
+    assert sentence not in home
+
+
+def test_a_newer_patch_that_still_shows_it_hides_no_regression(web: Web) -> None:
+    report_id = some_history(web)
+    versions = (*BROKEN, "2.1.3", "2.2.0")
+    say_hello(web.stage, *versions)
+    again(web.stage, report_id, "2.1.3")
+    finish(web.stage, {**BROKEN, "2.1.3": True})
+    assert "1 unexplained regression with numpy-2.1.0" in words(web.client.get("/").text)
+    # With the next minor release it is no news any more.
+    again(web.stage, report_id, "2.2.0")
+    finish(web.stage, {**BROKEN, "2.1.3": True, "2.2.0": True})
+    home = words(web.client.get("/").text)
+    assert "Nothing regressed with the newest toolchain that was tried, numpy-2.2.0" in home
+    assert "● Still happens 1" in home
+
+
+def test_a_bisection_that_finds_a_regression_shows_it(web: Web) -> None:
+    say_hello(web.stage, "2.0.0", "2.1.0")
+    report_id = send(web.stage, "2.1.0")
+    finish(web.stage, BROKEN)
+    assert changes(web.stage) == []
+    body = {"over": "numpy", "target": {"device": "cpu"}}
+    asked = web.client.post(f"/api/v1/reports/{report_id}/bisections", json=body)
+    assert asked.status_code == 202, asked.text
+    finish(web.stage, BROKEN)
+    (change,) = changes(web.stage)
+    assert (change.kind, change.axis, change.older, change.newer) == ("regressed", "numpy", "2.0.0", "2.1.0")
+    home = words(web.client.get("/").text)
+    assert "1 unexplained regression with numpy-2.1.0" in home
+    assert "2.0.0 (0 of 2)" in home
+    # Its own words stay: so few attempts alone would be no proof.
+    page = words(web.client.get(f"/reports/{report_id}").text)
+    assert "may be chance" not in page.lower()
 
 
 def test_what_a_maintainer_settles_leaves_the_first_group_at_once(web: Web) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import groupby
 
@@ -14,22 +14,24 @@ from app.clock import now
 from app.ids import new_id
 from app.intake.reading import Reading, ScriptRole
 from app.judging.cause.removals import removal_of
-from app.judging.judgement import INCONCLUSIVE, JobJudgement
+from app.judging.judgement import INCONCLUSIVE, JobJudgement, Verdict
 from app.judging.report.axis import differs_by
-from app.judging.report.change import Change, Side, agree, change_of, is_comparable
+from app.judging.report.change import Change, ChangeKind, Side, agree, change_of, is_comparable
 from app.judging.verdict.job import judge_job
 from app.judging.verdict.passage import lost_passage
 from app.runs.lifecycle.report_verdict import rows_by_age
 from app.runs.rows.events import emit
 from app.runs.rows.facts import claim_of_job, reading_of, repeat_plan_of, report_of_run, results_by_attempt
 from app.runs.run_object.assemble import JudgedRun
+from app.runs.run_object.bisection_document import BisectionDocument
 from app.runs.run_object.removal_part import RemovalPart, removal_part
-from app.storage.models import ChangeRow, EnvironmentRow, JobRow, RunRow
+from app.storage.models import BisectionRow, ChangeRow, EnvironmentRow, JobRow, RunRow
 from app.storage.queries import changes as queries
 from app.storage.queries import runs as run_queries
 from app.storage.queries.reports import report_verdict as verdict_queries
 from app.storage.queries.rerun import toolchains
 from app.targets.packages import packages_of
+from app.targets.planning.presets import BISECTION
 from app.targets.target import target_of
 from app.targets.versions.rerun import base_of
 from worker.contract import AttemptKind, Environment
@@ -49,17 +51,19 @@ def find_changes(session: Session, run: RunRow, judged: JudgedRun) -> list[Chang
     ]
     if run.contributed_by is not None or not jobs:
         return []
+    bisected = _bisected_pair(session, run)
     known = queries.judged_jobs(
         session, run.report_id, scripts={job.script_digest for job in jobs}, without=INCONCLUSIVE
     )
-    if len(known) == len(jobs) == 1:
+    if len(known) == len(jobs) == 1 and bisected is None:
         return []
+    sources = [*known, *(bisected or ())]
     comparison = _Comparison(
         session=session,
         run=run,
         reading=reading_of(session, report_of_run(session, run)),
         environments=run_queries.environments(
-            session, {job.environment_digest for job in known if job.environment_digest}
+            session, {job.environment_digest for job in sources if job.environment_digest}
         ),
         judgements={cell.job_id: cell.judgement for cell in judged.cells if cell.judgement is not None},
     )
@@ -67,7 +71,33 @@ def find_changes(session: Session, run: RunRow, judged: JudgedRun) -> list[Chang
         _store_change(comparison, before, after, place=place)
         for place, (before, after) in enumerate(comparison.pairs(known))
     ]
-    return [row for row in rows if row is not None]
+    found = [row for row in rows if row is not None]
+    if bisected is not None and not _are_compared(bisected, known):
+        row = _store_bisected(comparison, *bisected, place=len(rows))
+        found += [] if row is None else [row]
+    return found
+
+
+def _bisected_pair(session: Session, run: RunRow) -> tuple[JobRow, JobRow] | None:
+    """The last cell before the change that a bisection found, and the first one with it, older version first.
+
+    None unless the bisection is as sure as it was asked to be.
+    """
+    row = session.get(BisectionRow, run.id) if run.preset == BISECTION else None
+    if row is None:
+        return None
+    answer = BisectionDocument.model_validate(row.answer)
+    is_sure = answer.one_axis and answer.probability is not None and answer.probability >= 1 - answer.error
+    values = (answer.last_good or answer.last_bad, answer.first_bad or answer.first_good)
+    places = [place for value in values for place, point in enumerate(answer.points) if point.value == value]
+    jobs = {job.position: job for job in run_queries.jobs_of_run(session, run.id)}
+    pair = [jobs[place] for place in places if place in jobs]
+    return (pair[0], pair[1]) if is_sure and len(pair) == 2 else None
+
+
+def _are_compared(pair: Sequence[JobRow], known: Sequence[JobRow]) -> bool:
+    """Whether both cells have verdicts, so that they are compared like all others."""
+    return {job.id for job in pair} <= {job.id for job in known}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,6 +240,19 @@ def _store_change(comparison: _Comparison, before: JobRow, after: JobRow, *, pla
     last = queries.newest_of_pair(session, run.report_id, **pair)
     if last is not None and before.target != after.target and _is_known(last, change, sides):
         return None
+    return _add(comparison, before, after, sides=sides, change=change, place=place)
+
+
+def _add(
+    comparison: _Comparison,
+    before: JobRow,
+    after: JobRow,
+    *,
+    sides: Sequence[Side],
+    change: Change,
+    place: int,
+) -> ChangeRow:
+    session, run = comparison.session, comparison.run
     row = _row(
         run,
         before,
@@ -225,6 +268,26 @@ def _store_change(comparison: _Comparison, before: JobRow, after: JobRow, *, pla
     emit(session, run, "change.found", change=row.id)
     log.info("change_found", change=row.id, kind=row.kind)
     return row
+
+
+def _store_bisected(
+    comparison: _Comparison, before: JobRow, after: JobRow, *, place: int
+) -> ChangeRow | None:
+    """Store the change that a bisection found.
+
+    It stops when it is sure, often after fewer attempts than a "no" of one cell by itself needs. So a side
+    without a verdict has that of the bisection: it was never seen there.
+    """
+    older, newer = (
+        replace(side, verdict=Verdict.NOT_REPRODUCED)
+        if side.verdict in INCONCLUSIVE and side.of and not side.matched
+        else side
+        for side in (comparison.side(before), comparison.side(after))
+    )
+    change = change_of(older, newer, imported=comparison.imports_of(after.script_digest))
+    if change is None or change.kind not in {ChangeKind.REGRESSED, ChangeKind.FIXED}:
+        return None
+    return _add(comparison, before, after, sides=(older, newer), change=change, place=place)
 
 
 def _is_known(last: ChangeRow, change: Change, sides: Sequence[Side]) -> bool:

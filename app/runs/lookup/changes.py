@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -20,8 +21,11 @@ from app.runs.run_object.removal_part import RemovalPart, removal_words
 from app.storage.models import ChangeRow
 from app.storage.queries import changes as queries
 from app.storage.queries.queue.nodes import all_nodes
+from app.storage.queries.reports import search as search_queries
 from app.storage.queries.triage import GROUPS
 from app.targets.fleet import newest_first, usable_toolchains
+from app.targets.versions.release_lines import RankedToolchain, newest_tried, ranked
+from app.targets.versions.rerun import base_of
 from worker.contract import Device, ToolchainFacts
 from worker.contract.text import storable_text
 
@@ -86,13 +90,13 @@ def list_changes(
     kinds: Collection[ChangeKind] = (),
     group: TriageGroup | None = None,
     toolchain: str = "",
-    newest: Sequence[str] | None = None,
+    newest: NewestToolchains | None = None,
     report: str | None = None,
     since: str = "",
     cursor: str | None = None,
     limit: int = 50,
 ) -> Page[ChangeSummary]:
-    """A page of changes, newest first. `toolchain` may be `newest`; `newest` names these toolchains if known.
+    """A page of changes, newest first. `toolchain` may be `newest`; `newest` has these toolchains if known.
 
     Raises InputError for a bad cursor, limit, id or date.
     """
@@ -104,8 +108,8 @@ def list_changes(
         )
     toolchain = storable_text(toolchain)
     if toolchain == NEWEST and newest is None:
-        newest = newest_among(known_toolchains(session))
-    toolchains = newest if toolchain == NEWEST else [toolchain] if toolchain else None
+        newest = newest_toolchains(session)
+    ranks = newest.ranks() if newest is not None and toolchain == NEWEST else None
     first_id = since_id(since)
 
     def read(before: str | None, most: int) -> Sequence[Row[ChangeRow, str, str | None, int]]:
@@ -113,7 +117,8 @@ def list_changes(
             session,
             kinds=kinds,
             group=group,
-            toolchains=toolchains,
+            toolchain=toolchain if ranks is None else "",
+            ranks=ranks,
             report_id=report,
             since=first_id,
             before=before,
@@ -124,18 +129,9 @@ def list_changes(
     return rows.map(lambda row: change_summary(*row))
 
 
-def reports_by_kind(session: Session, toolchains: Sequence[str]) -> dict[ChangeKind, int]:
-    """How many reports changed in which way with these toolchains."""
-    return queries.count_reports(session, toolchains)
-
-
-def newest_among(known: Sequence[ToolchainFacts]) -> list[str]:
-    """The toolchains with the newest torch, and those without torch that have the newest numpy.
-
-    `known` is sorted, newest first. A release can have several builds, one for each device.
-    """
-    newest = {_package(facts): _release(facts) for facts in reversed(known)}
-    return [facts.name for facts in known if _release(facts) == newest[_package(facts)]]
+def reports_by_kind(session: Session, newest: NewestToolchains) -> dict[ChangeKind, int]:
+    """How many reports changed in which way with the newest toolchains that they were tried with."""
+    return queries.count_reports(session, newest.ranks())
 
 
 def known_toolchains(session: Session) -> list[ToolchainFacts]:
@@ -144,15 +140,31 @@ def known_toolchains(session: Session) -> list[ToolchainFacts]:
     return [facts for facts in newest_first(usable_toolchains(fleet).values(), Device.CPU) if not facts.base]
 
 
-def _package(facts: ToolchainFacts) -> str:
-    """The main package of a toolchain."""
-    return "torch" if facts.torch else "numpy" if "numpy" in facts.packages else ""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewestToolchains:
+    """The newest toolchains of each package: those with results, and those that no report was tried with.
+
+    `every` has all known ones. A change counts as one of the newest if its report was tried with no newer
+    release line.
+    """
+
+    every: Sequence[ToolchainFacts]
+    tried: tuple[str, ...]
+    untried: tuple[str, ...]
+
+    def ranks(self) -> list[RankedToolchain]:
+        """All known toolchains with their release lines."""
+        return ranked(self.every)
 
 
-def _release(facts: ToolchainFacts) -> str:
-    """The version of the main package, without its build."""
-    version = facts.torch or facts.packages.get("numpy") or facts.name
-    return version.partition("+")[0]
+def newest_toolchains(session: Session, known: Sequence[ToolchainFacts] | None = None) -> NewestToolchains:
+    """The newest toolchains by what ran on them. `known` are all toolchains, if they have been read."""
+    known = known_toolchains(session) if known is None else known
+    names = [facts.name for facts in known]
+    # A name may have packages that were added for a report.
+    seen = queries.with_results(session, search_queries.toolchains_seen(session))
+    tried, untried = newest_tried(known, {base_of(name, names) for name in seen})
+    return NewestToolchains(every=known, tried=tuple(tried), untried=tuple(untried))
 
 
 def since_id(text: str) -> str | None:

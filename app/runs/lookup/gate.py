@@ -29,7 +29,7 @@ from app.judging.report.gate import (
     strictest,
 )
 from app.runs.lifecycle.report_verdict import rows_by_age
-from app.runs.lookup.changes import known_toolchains, newest_among
+from app.runs.lookup.changes import known_toolchains
 from app.runs.rows.document_cache import cached_document
 from app.runs.rows.facts import document_of, reading_of
 from app.runs.run_object.document import RunDocument
@@ -41,6 +41,7 @@ from app.storage.queries.reports import reports as queries
 from app.targets.fleet import serves
 from app.targets.packages import packages_of
 from app.targets.target import target_of
+from app.targets.versions.release_lines import newest_among
 from worker.contract import ToolchainFacts
 from worker.contract.text import storable_text
 from worker.contract.versions import parse_release

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +16,9 @@ from app.judging.report.owner import Owner
 from app.judging.report.triage import TriageGroup
 from app.runs.lookup.changes import (
     ChangeSummary,
+    NewestToolchains,
     change_summary,
-    known_toolchains,
-    newest_among,
+    newest_toolchains,
     reports_by_kind,
 )
 from app.storage.queries import changes as change_queries
@@ -60,12 +60,14 @@ class TriagePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Triage:
-    """The regressions with the newest toolchains. Each report is in one group.
+    """The regressions with the newest toolchains that each report was tried with, each report in one group.
 
-    `regressed_with` names the toolchains with which a report regressed.
+    `toolchains` are the newest ones with results, `untried` the newest ones without, and `regressed_with`
+    those with which a report regressed.
     """
 
     toolchains: tuple[str, ...]
+    untried: tuple[str, ...]
     regressed_with: tuple[str, ...]
     fixed: int
     parts: tuple[TriagePart, ...]
@@ -90,17 +92,19 @@ class Triage:
 
 def triage(session: Session, *, each: int) -> Triage | None:
     """The triage, with at most `each` lines a group. None if no node has offered a toolchain."""
-    names = newest_among(known_toolchains(session))
-    if not names:
+    newest = newest_toolchains(session)
+    if not newest.every:
         return None
-    rows = queries.regressions(session, names, each=each)
+    ranks = newest.ranks()
+    rows = queries.regressions(session, ranks, each=each)
     jobs = {row_id for row in rows for row_id in (row.ChangeRow.job_id, row.ChangeRow.before_job_id)}
     evidence = queries.evidence_of(session, jobs) if jobs else {}
-    regressed_with = change_queries.toolchains_with(session, ChangeKind.REGRESSED, names) if rows else ()
+    regressed_with = change_queries.toolchains_with(session, ChangeKind.REGRESSED, ranks) if rows else ()
     return Triage(
-        toolchains=tuple(names),
+        toolchains=newest.tried,
+        untried=newest.untried,
         regressed_with=tuple(regressed_with),
-        fixed=reports_by_kind(session, names).get(ChangeKind.FIXED, 0),
+        fixed=reports_by_kind(session, newest).get(ChangeKind.FIXED, 0),
         parts=tuple(
             TriagePart(group=group, size=mine[0].size, lines=tuple(_line(row, evidence) for row in mine))
             for group in TriageGroup
@@ -109,9 +113,9 @@ def triage(session: Session, *, each: int) -> Triage | None:
     )
 
 
-def triage_sizes(session: Session, toolchains: Sequence[str]) -> dict[TriageGroup, int]:
+def triage_sizes(session: Session, newest: NewestToolchains) -> dict[TriageGroup, int]:
     """The number of reports in each group."""
-    return queries.sizes(session, toolchains)
+    return queries.sizes(session, newest.ranks())
 
 
 def _line(row: Row[Any], evidence: Mapping[str, Row[Any]]) -> TriageLine:
@@ -119,8 +123,8 @@ def _line(row: Row[Any], evidence: Mapping[str, Row[Any]]) -> TriageLine:
     before, after = evidence.get(change.before_job), evidence.get(change.job)
     return TriageLine(
         change=change,
-        before=_count(before),
-        after=_count(after),
+        before=_count(before, change.before),
+        after=_count(after, change.after),
         hardware=_hardware(after),
         seen_before=_ending(before),
         seen=_ending(after),
@@ -133,11 +137,11 @@ def _line(row: Row[Any], evidence: Mapping[str, Row[Any]]) -> TriageLine:
     )
 
 
-def _count(job: Row[Any] | None) -> str:
+def _count(job: Row[Any] | None, verdict: Verdict) -> str:
     """The attempts that showed the claim: `3 of 3`. Empty if they are not known."""
     if job is None or not job.attempts:
         return ""
-    times = {Verdict.REPRODUCED: str(job.attempts), Verdict.NOT_REPRODUCED: "0"}.get(job.verdict, "some")
+    times = {Verdict.REPRODUCED: str(job.attempts), Verdict.NOT_REPRODUCED: "0"}.get(verdict, "some")
     return f"{times} of {job.attempts}"
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import Row, delete, func, or_, select, update
+from sqlalchemy import Row, Text, column, delete, func, literal, or_, select, update, values
 from sqlalchemy.orm import Session, aliased
 
-from app.judging.judgement import Verdict
+from app.judging.judgement import INCONCLUSIVE, Verdict
 from app.judging.report.change import ChangeKind
 from app.judging.report.triage import TriageGroup
-from app.storage.models import ChangeRow, JobRow, ReportRow, RunRow
-from app.storage.queries.triage import GROUPS, group_number
+from app.storage.models import ChangeRow, JobRow, ReportCellRow, ReportRow, RunRow
+from app.storage.queries.triage import GROUPS, group_number, in_newest_line
+from app.targets.versions.release_lines import RankedToolchain
 
 # Only the newest jobs of each cell are compared.
 OF_A_CELL = 8
@@ -73,12 +74,18 @@ def removals_of(session: Session, report_id: str) -> Sequence[dict[str, Any]]:
 
 
 def flips_of(session: Session, report_id: str) -> Sequence[Row[ChangeRow, str]]:
-    """The newest regressions and fixes of a report, newest first, each with the run of its older side."""
-    before = aliased(JobRow)
+    """The newest regressions and fixes of a report, newest first, each with the run of its older side.
+
+    Both sides have verdicts of their own. That of a bisection has its own sentence and its own probability.
+    """
+    before, after = aliased(JobRow), aliased(JobRow)
     statement = (
         select(ChangeRow, before.run_id)
         .join(before, before.id == ChangeRow.before_job_id)
+        .join(after, after.id == ChangeRow.job_id)
         .where(
+            before.verdict.not_in(list(INCONCLUSIVE)),
+            after.verdict.not_in(list(INCONCLUSIVE)),
             ChangeRow.report_id == report_id,
             ChangeRow.kind.in_([ChangeKind.REGRESSED, ChangeKind.FIXED]),
         )
@@ -108,7 +115,8 @@ def changes(
     *,
     kinds: Collection[ChangeKind],
     group: TriageGroup | None = None,
-    toolchains: Collection[str] | None = None,
+    toolchain: str = "",
+    ranks: Sequence[RankedToolchain] | None = None,
     report_id: str | None = None,
     since: str | None = None,
     before: str | None = None,
@@ -116,7 +124,8 @@ def changes(
 ) -> Sequence[Row[ChangeRow, str, str | None, int]]:
     """Changes from `since` up to `before`, newest first, with the titles and URLs of their reports.
 
-    The last column is the number of the group among those of triage.
+    With `ranks` only those of the newest release line that each report was tried with. The last column is the
+    number of the group among those of triage.
     """
     number = group_number()
     statement = (
@@ -128,8 +137,10 @@ def changes(
         statement = statement.where(number == GROUPS.index(group))
     if kinds:
         statement = statement.where(ChangeRow.kind.in_(list(kinds)))
-    if toolchains is not None:
-        statement = statement.where(ChangeRow.toolchain.in_(list(toolchains)))
+    if toolchain:
+        statement = statement.where(ChangeRow.toolchain == toolchain)
+    if ranks is not None:
+        statement = statement.where(in_newest_line(ranks))
     if report_id is not None:
         statement = statement.where(ChangeRow.report_id == report_id)
     if since is not None:
@@ -139,19 +150,26 @@ def changes(
     return session.execute(statement.order_by(ChangeRow.id.desc()).limit(limit)).all()
 
 
-def count_reports(session: Session, toolchains: Collection[str]) -> dict[ChangeKind, int]:
-    """The number of reports with changes of each kind on these toolchains."""
+def count_reports(session: Session, ranks: Sequence[RankedToolchain]) -> dict[ChangeKind, int]:
+    """The number of reports with changes of each kind in the newest release line of each report."""
     statement = select(ChangeRow.kind, func.count(ChangeRow.report_id.distinct())).where(
-        ChangeRow.toolchain.in_(list(toolchains))
+        in_newest_line(ranks)
     )
     return dict(session.execute(statement.group_by(ChangeRow.kind)).all())
 
 
-def toolchains_with(session: Session, kind: ChangeKind, toolchains: Collection[str]) -> Sequence[str]:
-    """Those of the toolchains that have a change of this kind, by name."""
-    statement = (
-        select(ChangeRow.toolchain)
-        .where(ChangeRow.kind == kind, ChangeRow.toolchain.in_(list(toolchains)))
-        .distinct()
-    )
+def toolchains_with(session: Session, kind: ChangeKind, ranks: Sequence[RankedToolchain]) -> Sequence[str]:
+    """The toolchains that have such a change in the newest release line of its report, by name."""
+    statement = select(ChangeRow.toolchain).where(ChangeRow.kind == kind, in_newest_line(ranks)).distinct()
     return sorted(session.scalars(statement))
+
+
+def with_results(session: Session, toolchains: Collection[str]) -> set[str]:
+    """Those of the toolchains on which a cell of a report has a verdict about its claim."""
+    if not toolchains:
+        return set()
+    names = values(column("name", Text), name="names").data([(name,) for name in toolchains])
+    decided = select(literal(1)).where(
+        ReportCellRow.toolchain == names.c.name, ReportCellRow.verdict.not_in(list(INCONCLUSIVE))
+    )
+    return set(session.scalars(select(names.c.name).where(decided.exists())))

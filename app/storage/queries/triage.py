@@ -5,13 +5,39 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Select, and_, case, func, or_, select, true
+from sqlalchemy import (
+    ColumnElement,
+    Integer,
+    Row,
+    Select,
+    Text,
+    and_,
+    case,
+    column,
+    false,
+    func,
+    literal,
+    or_,
+    select,
+    true,
+    values,
+)
 from sqlalchemy.orm import Session
 
+from app.judging.judgement import INCONCLUSIVE
 from app.judging.report.change import ChangeKind
 from app.judging.report.owner import NO_DEFECT, Owner
 from app.judging.report.triage import TriageGroup
-from app.storage.models import AttemptRow, ChangeRow, EnvironmentRow, JobRow, ReportRow, RunRow
+from app.storage.models import (
+    AttemptRow,
+    ChangeRow,
+    EnvironmentRow,
+    JobRow,
+    ReportCellRow,
+    ReportRow,
+    RunRow,
+)
+from app.targets.versions.release_lines import RankedToolchain
 
 # The groups by their number in SQL: a report is in the first group of its changes.
 GROUPS = tuple(TriageGroup)
@@ -43,33 +69,77 @@ def group_number() -> ColumnElement[int]:
     )
 
 
-def _reports(toolchains: Collection[str]) -> Select[Any]:
-    """The first change of each report that regressed with these toolchains, with the number of its group."""
+def in_newest_line(ranks: Sequence[RankedToolchain]) -> ColumnElement[bool]:
+    """Whether a change is of the newest release line that its row of the report was tried with.
+
+    A newer toolchain that gave no answer for that row, for whatever reason, hides nothing. `ranks` are all
+    known toolchains.
+    """
+    if not ranks:
+        return false()
+    own, other = _ranks(ranks, "own"), _ranks(ranks, "other")
+    tried_newer = (
+        select(literal(1))
+        .select_from(ReportCellRow)
+        .join(
+            other,
+            or_(
+                ReportCellRow.toolchain == other.c.name,
+                func.starts_with(ReportCellRow.toolchain, other.c.name + "+"),
+            ),
+        )
+        .where(
+            ReportCellRow.report_id == ChangeRow.report_id,
+            ReportCellRow.script == ChangeRow.script_digest,
+            _without_toolchain(ReportCellRow.label) == _without_toolchain(ChangeRow.target),
+            ReportCellRow.verdict.not_in(list(INCONCLUSIVE)),
+            other.c.package == own.c.package,
+            other.c.line < own.c.line,
+        )
+    )
+    newest: ColumnElement[bool] = (
+        select(literal(1)).where(own.c.name == ChangeRow.toolchain, ~tried_newer.exists()).exists()
+    )
+    return newest
+
+
+def _ranks(ranks: Sequence[RankedToolchain], name: str) -> Any:
+    columns = column("name", Text), column("package", Text), column("line", Integer)
+    return values(*columns, name=name).data([(one.name, one.package, one.line) for one in ranks])
+
+
+def _without_toolchain(label: Any) -> ColumnElement[str]:
+    """The label of a target without its toolchain: `cpu:threads=1` for `cpu@numpy-2.4.0:threads=1`."""
+    return func.regexp_replace(label, "@[^:]*", "")
+
+
+def _reports(ranks: Sequence[RankedToolchain]) -> Select[Any]:
+    """The first change of each report that regressed in its newest release line, with its group's number."""
     number = group_number()
     place = func.row_number().over(partition_by=ChangeRow.report_id, order_by=(number, ChangeRow.id.desc()))
     ranked = (
         select(ChangeRow.id, number.label("number"), place.label("place"))
         .join(ReportRow, ReportRow.id == ChangeRow.report_id)
         .join(RunRow, RunRow.id == ChangeRow.run_id)
-        .where(ChangeRow.kind == ChangeKind.REGRESSED, ChangeRow.toolchain.in_(list(toolchains)))
+        .where(ChangeRow.kind == ChangeKind.REGRESSED, in_newest_line(ranks))
         .subquery()
     )
     return select(ranked.c.id, ranked.c.number).where(ranked.c.place == 1)
 
 
-def sizes(session: Session, toolchains: Collection[str]) -> dict[TriageGroup, int]:
+def sizes(session: Session, ranks: Sequence[RankedToolchain]) -> dict[TriageGroup, int]:
     """The number of reports in each group."""
-    reports = _reports(toolchains).subquery()
+    reports = _reports(ranks).subquery()
     rows = session.execute(select(reports.c.number, func.count()).group_by(reports.c.number))
     return {GROUPS[number]: count for number, count in rows}
 
 
-def regressions(session: Session, toolchains: Collection[str], *, each: int) -> Sequence[Row[Any]]:
+def regressions(session: Session, ranks: Sequence[RankedToolchain], *, each: int) -> Sequence[Row[Any]]:
     """The newest reports of each group, at most `each`, with the size of the group.
 
     A row has the change, its number, the size, and what maintainers did.
     """
-    reports = _reports(toolchains).subquery()
+    reports = _reports(ranks).subquery()
     group = reports.c.number
     place = func.row_number().over(partition_by=group, order_by=reports.c.id.desc())
     size = func.count().over(partition_by=group)

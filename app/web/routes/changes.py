@@ -24,7 +24,7 @@ from app.runs.lookup.changes import (
     ChangeSummary,
     known_toolchains,
     list_changes,
-    newest_among,
+    newest_toolchains,
     reports_by_kind,
 )
 from app.runs.lookup.triage import triage_sizes
@@ -63,14 +63,14 @@ def get_changes(
 ) -> Response:
     """Changes that match the query.
 
-    Without a query: the unexplained regressions with the newest toolchain.
+    Without a query: the unexplained regressions with the newest toolchains that have results.
     """
     has_query = kind is not None or group is not None or toolchain is not None or since != ""
     if not has_query:
         kind, group, toolchain = ChangeKind.REGRESSED.value, TriageGroup.UNEXPLAINED.value, NEWEST
     kind, group, toolchain = kind or "", group or "", toolchain or ""
     known = known_toolchains(session)
-    newest = newest_among(known)
+    newest = newest_toolchains(session, known)
     query = {
         name: value
         for name, value in (("kind", kind), ("group", group), ("toolchain", toolchain), ("since", since))
