@@ -13,6 +13,6 @@ JUDGING_RULES = 43
 COMPARISON_RULES = 3
 # Raise this when a report must be found by other words or facets. `python -m app.serve.backfill search` then
 # indexes all reports again.
-INDEX_RULES = 2
+INDEX_RULES = 3
 # Raise this when anything else in a run object changes. Cached run objects are then assembled again.
 DOCUMENT_VERSION = 31

@@ -17,6 +17,7 @@ from app.judging.judgement import Verdict
 from app.judging.report.attention import Attention
 from app.judging.report.change import ChangeKind
 from app.runs.lookup.reports import list_reports
+from app.runs.rows.search_index import index_all_reports
 from app.runs.submission.relaunch import relaunch
 from app.runs.submission.submit import Submission, submit
 from app.search.terms import QueryError
@@ -145,6 +146,33 @@ def test_hardware_and_warnings_and_changes_are_found_by_plain_words(stage: Stage
         assert found(stage, query) == set(), query
     with pytest.raises(QueryError, match="takes a word of a name"):
         found(stage, 'hardware:"two words"')
+
+
+def test_a_later_run_on_another_machine_leaves_the_earlier_one_in_the_search(stage: Stage) -> None:
+    stage.node("n1")
+    report_id = stage.submit(repeats=1).document.report.id or ""
+
+    def finish_on(processor: str, outcome: Outcome, seen: Observation | None) -> None:
+        for attempt in stage.dispatch():
+            stage.say(result(attempt, node="n1", cpu=processor, outcome=outcome, observation=seen))
+
+    finish_on("AMD EPYC 9554", Outcome.COMPLETED, FINE)
+    with stage.session() as session:
+        relaunch(session, report_id, RunRequest(repeats=1), settings=stage.settings)
+    finish_on("Intel Xeon 8570", Outcome.RAISED, None)
+    with stage.session() as session:
+        title = session.get_one(ReportRow, report_id).title
+    for query in ("hardware:epyc", "hardware:xeon", "epyc", "hardware:xeon exception:RuntimeError"):
+        assert found(stage, query) == {title}, query
+    # What one machine showed is not said of the other.
+    assert found(stage, "hardware:epyc exception:RuntimeError") == set()
+    # The same when all is indexed again.
+    with stage.session() as session:
+        session.execute(update(ReportSearchRow).values(rules=0))
+    assert index_all_reports(stage.factory) == 1
+    assert found(stage, "hardware:epyc outcome:completed") == {title}
+    with stage.session() as session:
+        assert len(session.scalars(select(ReportCellRow)).all()) == 2
 
 
 def test_what_cells_have_must_be_in_one_of_them(stage: Stage) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -11,7 +12,7 @@ from sqlalchemy.orm import Session, sessionmaker
 from app.judging.report.change import ChangeKind
 from app.judging.versions import INDEX_RULES
 from app.runs.rows.facts import document_of
-from app.runs.run_object.document import JobPart, RunDocument
+from app.runs.run_object.document import AttemptPart, JobPart, RunDocument
 from app.search.fields import type_name
 from app.search.tokens import tokens
 from app.storage.models import ReportCellRow, ReportRow, ReportSearchRow
@@ -34,6 +35,8 @@ CHANGE_WORDS: Mapping[ChangeKind, tuple[str, ...]] = {
     ChangeKind.REGRESSED: ("regressed", "regression"),
     ChangeKind.FIXED: ("fixed",),
 }
+# So many digits tell the machines of a target apart.
+MACHINE_DIGITS = 12
 _CARD = re.compile(r"gpu\.\d{1,3}\.model")
 # Reports read in one transaction by `index_all_reports`.
 PAGE = 200
@@ -60,7 +63,12 @@ def index_run(session: Session, report: ReportRow, document: RunDocument) -> Non
         return
     queries.store_cells(
         session,
-        [cell_of(report.id, job, document.environments) for job in document.jobs if job.verdict is not None],
+        [
+            cell
+            for job in document.jobs
+            if job.verdict is not None
+            for cell in cells_of_job(report.id, job, document.environments)
+        ],
     )
     cells = queries.cells_of(session, report.id)
     facets = {facet for cell in cells for facet in facets_of(cell)}
@@ -92,6 +100,7 @@ def _index_again(session: Session, report_id: str) -> None:
     report = run_queries.report_of(session, report_id)
     if report is None:
         return
+    queries.delete_cells(session, report_id)
     index_report(session, report)
     for run in sorted(
         report_queries.runs_of_report(session, report_id),
@@ -130,10 +139,13 @@ def _cell_outputs(cells: Iterable[ReportCellRow]) -> Iterator[list[str]]:
         yield tokens(output)
 
 
-def cell_of(report_id: str, job: JobPart, environments: Mapping[str, Environment]) -> dict[str, Any]:
-    """The index row of a job, from its counted attempts: the columns of `ReportCellRow`.
+def cells_of_job(
+    report_id: str, job: JobPart, environments: Mapping[str, Environment]
+) -> Iterator[dict[str, Any]]:
+    """The index rows of a job, one for each machine, from its counted attempts: columns of `ReportCellRow`.
 
-    `environments` are those of the run by their digests.
+    A later run on another machine leaves the row of the earlier one. `environments` are those of the run by
+    their digests.
     """
     target = Target(
         device=Device(job.target.device),
@@ -141,37 +153,55 @@ def cell_of(report_id: str, job: JobPart, environments: Mapping[str, Environment
         toolchain=job.target.toolchain,
         settings=job.target.settings,
     )
-    counted = [attempt for attempt in job.attempts if attempt.counted and attempt.outcome is not None]
-    warnings = [warning for attempt in counted for warning in attempt.warnings or ()]
-    types = {type_name(attempt.exception.type) for attempt in counted if attempt.exception is not None}
-    return {
+    of_job = {
         "report_id": report_id,
         "script": job.script,
-        "label": target.label(),
         "device": job.target.device,
         "toolchain": job.target.toolchain,
         "settings": sorted(f"{name}={value}" for name, value in job.target.settings.items())[:MOST_SETTINGS],
-        "node": next((attempt.node for attempt in counted if attempt.node), None),
         "verdict": job.verdict,
-        "outcomes": sorted({str(attempt.outcome) for attempt in counted}),
-        "exceptions": sorted(storable_text(name) for name in types),
-        "hardware": _hardware_of(
-            job, [environments.get(attempt.environment or "", {}) for attempt in counted]
-        ),
-        "warnings": _categories(warnings),
-        "output": "\n".join(filter(None, [_output_of(job), _warning_texts(warnings)])),
     }
+    for node, hardware, attempts in _machines(job, environments):
+        machine = hashlib.sha256(" ".join([node, *hardware]).encode()).hexdigest()[:MACHINE_DIGITS]
+        warnings = [warning for attempt in attempts for warning in attempt.warnings or ()]
+        types = {type_name(attempt.exception.type) for attempt in attempts if attempt.exception is not None}
+        yield of_job | {
+            "label": f"{target.label()} {machine}",
+            "node": node or None,
+            "outcomes": sorted({str(attempt.outcome) for attempt in attempts}),
+            "exceptions": sorted(storable_text(name) for name in types),
+            "hardware": hardware,
+            "warnings": _categories(warnings),
+            "output": "\n".join(filter(None, [_output_of(attempts), _warning_texts(warnings)])),
+        }
 
 
-def _hardware_of(job: JobPart, environments: Iterable[Environment]) -> list[str]:
+def _machines(
+    job: JobPart, environments: Mapping[str, Environment]
+) -> Iterator[tuple[str, list[str], list[AttemptPart]]]:
+    """The counted attempts by node and hardware. Without any there is one machine, which is not known."""
+    counted = [attempt for attempt in job.attempts if attempt.counted and attempt.outcome is not None]
+    known = [
+        (attempt, _hardware_of(job, environments.get(attempt.environment or "", {}))) for attempt in counted
+    ]
+    # An attempt that failed at its start has no environment; it is one of its node.
+    of_node = {attempt.node: hardware for attempt, hardware in reversed(known) if hardware}
+    groups: dict[tuple[str, tuple[str, ...]], list[AttemptPart]] = {}
+    for attempt, hardware in known:
+        key = attempt.node or "", tuple(hardware or of_node.get(attempt.node, ()))
+        groups.setdefault(key, []).append(attempt)
+    for (node, words), attempts in (groups or {("", ()): []}).items():
+        yield node, [*words], attempts
+
+
+def _hardware_of(job: JobPart, environment: Environment) -> list[str]:
     """The words of the processor's name and, for a cell on cards, of the cards' names."""
+    names = ["cpu.model"]
+    if job.target.device == Device.CUDA:
+        names += [name for name in environment if _CARD.fullmatch(name)]
     words: set[str] = set()
-    for environment in environments:
-        names = ["cpu.model"]
-        if job.target.device == Device.CUDA:
-            names += [name for name in environment if _CARD.fullmatch(name)]
-        for name in names:
-            words.update(tokens(storable_text(str(environment.get(name) or "")))[:MOST_NAME_WORDS])
+    for name in names:
+        words.update(tokens(storable_text(str(environment.get(name) or "")))[:MOST_NAME_WORDS])
     return sorted(words)[:MOST_HARDWARE]
 
 
@@ -186,20 +216,15 @@ def _warning_texts(warnings: Iterable[CapturedWarning]) -> str:
     return storable_text("\n".join(texts)[:MOST_OUTPUT])
 
 
-def _output_of(job: JobPart) -> str:
-    """The exception and the beginning of the output, of the first counted attempt that has either."""
-    for attempt in job.attempts:
-        if attempt.counted and attempt.outcome is not None:
-            raised = (
-                "" if attempt.exception is None else f"{attempt.exception.type}: {attempt.exception.message}"
-            )
-            texts = [
-                text[:MOST_OUTPUT]
-                for text in (raised, attempt.stdout, "" if raised else attempt.stderr)
-                if text
-            ]
-            if texts:
-                return storable_text("\n".join(texts))
+def _output_of(attempts: Iterable[AttemptPart]) -> str:
+    """The exception and the beginning of the output, of the first attempt that has either."""
+    for attempt in attempts:
+        raised = "" if attempt.exception is None else f"{attempt.exception.type}: {attempt.exception.message}"
+        texts = [
+            text[:MOST_OUTPUT] for text in (raised, attempt.stdout, "" if raised else attempt.stderr) if text
+        ]
+        if texts:
+            return storable_text("\n".join(texts))
     return ""
 
 

@@ -32,14 +32,14 @@ class ReportSearchRow(Base):
 
 
 class ReportCellRow(Base):
-    """The latest judged job of a script on a target."""
+    """The latest judged job of a script on a target and a machine, with what its attempts there showed."""
 
     __tablename__ = "report_cell"
     __table_args__ = (Index(None, "toolchain"),)
 
     report_id: Mapped[Id] = mapped_column(ForeignKey("report.id", ondelete="CASCADE"), primary_key=True)
     script: Mapped[str] = mapped_column(primary_key=True)
-    # The label of the target.
+    # The label of the target, a blank, and some digits for the machine.
     label: Mapped[str] = mapped_column(primary_key=True)
     device: Mapped[str]
     toolchain: Mapped[str]

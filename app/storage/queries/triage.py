@@ -109,8 +109,11 @@ def _ranks(ranks: Sequence[RankedToolchain], name: str) -> Any:
 
 
 def _without_toolchain(label: Any) -> ColumnElement[str]:
-    """The label of a target without its toolchain: `cpu:threads=1` for `cpu@numpy-2.4.0:threads=1`."""
-    return func.regexp_replace(label, "@[^:]*", "")
+    """The label of a target without its toolchain: `cpu:threads=1` for `cpu@numpy-2.4.0:threads=1`.
+
+    The label of a cell also has its machine, after a blank.
+    """
+    return func.regexp_replace(label, "@[^: ]*| .*", "", "g")
 
 
 def _reports(ranks: Sequence[RankedToolchain]) -> Select[Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, cast
 
-from sqlalchemy import Select, Table, and_, column, exists, func, select, text, true, update
+from sqlalchemy import Select, Table, and_, column, delete, exists, func, select, text, true, update
 from sqlalchemy.dialects.postgresql import JSONB, Insert, insert
 from sqlalchemy.orm import Session, defer
 
@@ -62,6 +62,11 @@ def cells_of(session: Session, report_id: str) -> Sequence[ReportCellRow]:
         .order_by(ReportCellRow.script, ReportCellRow.label)
     )
     return session.scalars(query, execution_options={"populate_existing": True}).all()
+
+
+def delete_cells(session: Session, report_id: str) -> None:
+    """Delete the cells of a report, before all its runs are indexed again. The caller commits."""
+    session.execute(delete(ReportCellRow).where(ReportCellRow.report_id == report_id))
 
 
 def store_search(
