@@ -101,6 +101,6 @@ def _of_sighting(run: RunDocument) -> Iterator[str]:
         yield "One target more is being tried, to find one that lacks it. Only `contrast` may still change."
     elif run.contrast is not None and run.contrast.kind == "none":
         yield (
-            "No target of this run lacks it, so it may have another cause than the report's. An older version"
-            " or another device would tell."
+            "No target of this run is known to lack it, so it may have another cause than the report's."
+            " An older version or another device would tell."
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from judging_builders import CPU, CUDA, claim, prints, script, several
+from judging_builders import CPU, CUDA, claim, prints, raises, script, several
 
 from app.intake.claim.claims import Where
 from app.intake.reading import Reading, ScriptRole
@@ -13,6 +13,7 @@ from app.judging.judgement import DifferentKind, JobJudgement, JudgedCell, Verdi
 from app.judging.verdict.contrast import Contrast, ContrastKind, claim_in_contrast
 from app.judging.verdict.job import judge_job
 from app.judging.verdict.run import judge_run
+from app.judging.verdict.summary import summarise
 from worker.contract import Reason, Result
 
 CLAIM = claim(prints("loss 0.5"))
@@ -59,6 +60,37 @@ def contrast_beside(*cells: JudgedCell) -> Contrast | None:
 )
 def test_the_contrast_is_what_the_run_has(others: list[JudgedCell], contrast: Contrast) -> None:
     assert contrast_beside(*others) == contrast
+
+
+@pytest.mark.parametrize(
+    ("free", "text", "is_free"),
+    [
+        # Of a script that varies, 0 of 3 against 3 of 3 may be chance (10 %); 0 of 5 is hardly (2 %).
+        (3, "import random\nassert random.random() > 0.3\n", False),
+        (5, "import random\nassert random.random() > 0.3\n", True),
+        (3, "assert 1 > 2\n", True),
+    ],
+)
+def test_chance_is_no_contrast(free: int, text: str, is_free: bool) -> None:  # noqa: FBT001 - from the table
+    varies = script(text, unseeded="random" in text)
+    reading = Reading(scripts=(varies,), claim=claim(raises("AssertionError")))
+    cells = [
+        JudgedCell(
+            job_id=str(place),
+            script=varies.digest,
+            target=target,
+            judgement=JobJudgement(verdict=verdict, matched=matched, of=of),
+        )
+        for place, (target, verdict, matched, of) in enumerate(
+            [(CPU, Verdict.REPRODUCED, 3, 3), (CUDA, Verdict.NOT_REPRODUCED, 0, free)]
+        )
+    ]
+    run = judge_run(reading, cells)
+    assert (run.where, run.not_where) == ((CPU.label(),), (CUDA.label(),))
+    assert run.chance_where == (() if is_free else (CUDA.label(),))
+    assert run.contrast == (Contrast(ContrastKind.TARGET, CUDA.label()) if is_free else NONE)
+    words = summarise(run, cells)
+    assert f"Not on {CUDA.label()}." in words if is_free else "which may be chance" in words
 
 
 @pytest.mark.parametrize("verdict", [verdict for verdict in Verdict if verdict is not Verdict.REPRODUCED])

@@ -129,7 +129,7 @@ def test_it_is_one_minute_long_and_says_what_counts() -> None:
         ({"kind": "control", "target": "cpu"}, "Contrast: the report's control does not show it on `cpu`."),
         (
             {"kind": "none"},
-            "Contrast: none. Nothing in this run is free of it, so it may have another cause.",
+            "Contrast: none. Nothing in this run is known to be free of it, so it may have another cause.",
         ),
     ],
 )

@@ -346,7 +346,7 @@ def _notes(document: RunDocument) -> Iterator[str]:
 def _contrast(contrast: ContrastPart, *, is_local: bool) -> str:
     """The place of the run where the claimed check is not met. Only a service adds a cell to look for one."""
     if contrast.target is None:
-        words = "Contrast: none. Nothing in this run is free of it, so it may have another cause."
+        words = "Contrast: none. Nothing in this run is known to be free of it, so it may have another cause."
         if contrast.added is None:
             return f"{words} No other target was looked for." if is_local else words
         tried = "is being tried" if contrast.is_open else "was tried"

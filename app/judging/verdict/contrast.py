@@ -54,15 +54,21 @@ def claim_in_contrast(claim: Claim) -> Claim:
 
 
 def contrast_of(
-    cells: Sequence[JudgedCell], controls: Sequence[JudgedCell], added: Sequence[JudgedCell] = ()
+    cells: Sequence[JudgedCell],
+    controls: Sequence[JudgedCell],
+    added: Sequence[JudgedCell] = (),
+    *,
+    by_chance: Sequence[JudgedCell] = (),
 ) -> Contrast:
     """The strongest contrast among what the run has. `cells` are evidence about the claim.
 
-    `added` are the cells that were added to look for one.
+    `added` are the cells that were added to look for one. Those in `by_chance` are none: chance may explain
+    that they lack the claim.
     """
-    contrast = _strongest(cells, controls)
+    chance = {id(cell) for cell in by_chance}
+    contrast = _strongest([cell for cell in cells if id(cell) not in chance], controls)
     if contrast.kind is ContrastKind.NONE:
-        contrast = _strongest(added, ())
+        contrast = _strongest([cell for cell in added if id(cell) not in chance], ())
     if not added:
         return contrast
     is_open = any(cell.verdict is None for cell in added)

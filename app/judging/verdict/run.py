@@ -21,6 +21,7 @@ from app.judging.judgement import (
     Scope,
     Verdict,
 )
+from app.judging.report.chance import may_be_chance
 from app.judging.verdict.contrast import Contrast, contrast_of
 from app.judging.verdict.facets import over_facets
 from app.judging.verdict.pairs import judge_pairs
@@ -60,6 +61,8 @@ class RunJudgement:
     scope_named: tuple[str, ...] = ()
     where: tuple[str, ...] = ()
     not_where: tuple[str, ...] = ()
+    # Those of them where chance may explain it: too few attempts of a script that varies.
+    chance_where: tuple[str, ...] = ()
     # Only for a verdict of REPRODUCED.
     contrast: Contrast | None = None
     newest: str | None = None
@@ -90,6 +93,8 @@ def judge_run(reading: Reading, cells: Sequence[JudgedCell]) -> RunJudgement:
         verdict = Verdict.NO_RESULT
     where = tuple(dict.fromkeys(cell.target.label() for cell in done if cell.verdict in SIGHTINGS))
     not_where = tuple(dict.fromkeys(cell.target.label() for cell in done if cell.verdict in NOT_SEEN))
+    # So few attempts of a script that varies tell no place without it from one with it.
+    by_chance = [cell for cell in (*done, *added) if may_be_chance(reading, done, cell)]
     controls = [cell for cell in cells if cell.role is ScriptRole.CONTROL]
     finding = cause_of(reading.claim, reading.scripts, judged)
     scope, differs = _scope(verdict, reading, done)
@@ -107,7 +112,16 @@ def judge_run(reading: Reading, cells: Sequence[JudgedCell]) -> RunJudgement:
         scope_named=tuple(name for name in differs if name not in unnamed),
         where=where,
         not_where=tuple(label for label in not_where if label not in where),
-        contrast=contrast_of(done, controls, added) if verdict is Verdict.REPRODUCED else None,
+        chance_where=tuple(
+            dict.fromkeys(
+                label
+                for cell in by_chance
+                if (label := cell.target.label()) in not_where and label not in where
+            )
+        ),
+        contrast=contrast_of(done, controls, added, by_chance=by_chance)
+        if verdict is Verdict.REPRODUCED
+        else None,
         newest=_newest(done),
         without_result=sum(cell.verdict in WITHOUT_RESULT for cell in done),
         pairs=pairs,

@@ -89,7 +89,10 @@ def _share(labels: Sequence[str], cells: Sequence[JudgedCell]) -> str:
 
 
 def _elsewhere(judgement: RunJudgement) -> str:
-    return f" Not on {_labels(judgement.not_where)}." if judgement.not_where else ""
+    free = [label for label in judgement.not_where if label not in judgement.chance_where]
+    by_chance = judgement.chance_where
+    words = f" Not on {_labels(free)}." if free else ""
+    return words + (f" Not seen on {_labels(by_chance)}, which may be chance." if by_chance else "")
 
 
 def _rates(cells: Sequence[JudgedCell]) -> str:

@@ -110,6 +110,7 @@ def _document(
         scope_differs=list(judgement.scope_differs),
         where=list(judgement.where),
         not_where=list(judgement.not_where),
+        chance_where=list(judgement.chance_where),
         contrast=_contrast(judgement.contrast),
         facets=[
             FacetPart(name=facet.name, verdict=facet.verdict, where=list(facet.where))

@@ -302,6 +302,11 @@ class RunDocument(Part):
     scope_differs: list[str] = Field(default_factory=list)
     where: list[str] = Field(default_factory=list)
     not_where: list[str] = Field(default_factory=list)
+    chance_where: list[str] = Field(
+        default_factory=list,
+        description="those of `not_where` where chance may explain that it was not seen: the script varies,"
+        " and the attempts are too few to tell",
+    )
     contrast: ContrastPart | None = None  # for `reproduced`, as the verdict or so far
     facets: list[FacetPart] = Field(default_factory=list)  # of a report that makes several claims
     needs: list[NeedOutcome] = Field(default_factory=list)

@@ -16,14 +16,15 @@ UNKNOWN_PLACE = (
 CONTRASTS = {
     ContrastKind.TARGET: "Contrast: the same check is not met on",
     ContrastKind.CONTROL: "Contrast: the report's control does not show it on",
-    ContrastKind.NONE: "Contrast: none. Nothing in this run is free of it, so it may have another cause.",
+    ContrastKind.NONE: "Contrast: none. Nothing in this run is known to be free of it,"
+    " so it may have another cause.",
 }
 
 # With the target of the cell that was added to look for one.
 STILL_LOOKING = "Contrast: none yet. One target more is being tried, to find one that is free of it:"
 LOOKED = (
-    "Contrast: none. Nothing in this run is free of it, so it may have another cause. One target more was"
-    " tried to find one:"
+    "Contrast: none. Nothing in this run is known to be free of it, so it may have another cause."
+    " One target more was tried to find one:"
 )
 
 

@@ -73,7 +73,7 @@ _NOTHING_VARIES = (
     "Ask the reporter which results vary, and between what: nothing varied here.",
 )
 _OUTPUT_ALONE = "The output is as reported; that does not say that it is a bug."
-_NO_CONTRAST = "No target of this run lacks it, so it may have another cause than the report's."
+_NO_CONTRAST = "No target of this run is known to lack it, so it may have another cause than the report's."
 _CONTRAST_IS_OPEN = "One target more is being tried, to find one that lacks it."
 _CAVEATS: Mapping[Verdict, str] = {
     Verdict.NEEDS_INFO: "Nothing was run. This is no `not_reproduced`.",

@@ -170,9 +170,14 @@ def _where(run: RunDocument, verdict: Verdict | None, flip: Flip | None) -> str:
             "Seen when results are compared:" if verdict in SIGHTINGS else "Not on" if flip else "Tried on"
         )
         return f"{begin} {place_words(places)}.{f' Seen {older}.' if flip else ''}"
-    free = [place for place in places_of(run, elsewhere, packages=packages) if place not in places]
+    by_chance = [job for job in elsewhere if job.target.label in run.chance_where]
+    free, doubtful = (
+        [place for place in places_of(run, jobs, packages=packages) if place not in places]
+        for jobs in ([job for job in elsewhere if job not in by_chance], by_chance)
+    )
     contrast = contrast_words(places, free) if free else older
-    return f"Seen on {place_words(places)}.{f' Not {contrast}.' if contrast else ''}"
+    words = f"Seen on {place_words(places)}.{f' Not {contrast}.' if contrast else ''}"
+    return words + (f" Not seen {contrast_words(places, doubtful)}, which may be chance." if doubtful else "")
 
 
 def _has_ended(job: JobPart) -> bool:
