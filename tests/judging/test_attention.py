@@ -45,10 +45,12 @@ def test_the_group(
 @pytest.mark.parametrize("owner", Owner)
 def test_what_is_explained_without_a_bug_is_not_broken(owner: Owner) -> None:
     nothing_to_mend = owner in {Owner.ANNOUNCED, Owner.ROUNDING, Owner.SCRIPT, Owner.DOCUMENTED}
-    group = Attention.NEEDS_HUMAN if nothing_to_mend else Attention.STILL_BROKEN
+    group = Attention.EXPLAINED if nothing_to_mend else Attention.STILL_BROKEN
     for verdict, lines in ((R, [VersionRow((R,))]), (F, [VersionRow((N, F))]), (R, [])):
         assert attention_of(verdict, None, lines, owner=owner) is group
     assert attention_of(R, None, [VersionRow((R, N))], owner=owner) is Attention.FIXED
+    group = Attention.NEEDS_HUMAN if nothing_to_mend else Attention.STILL_BROKEN
+    assert attention_of(D, None, [VersionRow((R,))], owner=owner) is group
 
 
 def test_what_ran_somewhere_was_tried() -> None:

@@ -55,6 +55,11 @@ def test_lists_and_pages_agree_on_every_report(history: Web) -> None:
         word, whose = card_of(history, report)
         assert "Still happens" not in word, report
         assert not whose.startswith(("A defect", "Open")), (report, whose)
+    assert len(groups[Attention.EXPLAINED]) > 8
+    for report in groups[Attention.EXPLAINED]:
+        word, whose = card_of(history, report)
+        assert "Explained" in word, report
+        assert any(each in whose for each in NOT_BROKEN), (report, whose)
     changes = get("/api/v1/changes?kind=regressed&limit=100").json()["items"]
     assert {change["group"] for change in changes} >= {TriageGroup.UNEXPLAINED, TriageGroup.ANNOUNCED}
     for change in changes:

@@ -44,13 +44,20 @@ def test_an_expected_result_that_is_seen_is_good_news() -> None:
     assert 'class="cell gone"' in check_badge(CheckResult.ABSENT, Role.BUG)
     assert 'class="cell part"' in check_badge(CheckResult.ABSENT, Role.EXPECTED)
     assert check_badge(CheckResult.OTHER, Role.EXPECTED) == badge(CheckResult.OTHER)
+    # Where the bug was seen, that the expected result was not is no news, and no warning.
+    for result in (CheckResult.ABSENT, CheckResult.OTHER):
+        quiet = check_badge(result, Role.EXPECTED, bug_seen=True)
+        assert ('class="cell cant"' in quiet, "not seen</span>" in quiet) == (True, True)
+    assert check_badge(CheckResult.MET, Role.EXPECTED, bug_seen=True) == good
+    assert check_badge(CheckResult.OTHER, Role.BUG, bug_seen=True) == badge(CheckResult.OTHER)
 
 
 @pytest.mark.parametrize(
     ("attention", "verdict", "is_closed", "tone"),
     [
         (None, Verdict.REPRODUCED, True, "cant"),
-        (Attention.NEEDS_HUMAN, Verdict.REPRODUCED, True, "cant"),
+        (Attention.EXPLAINED, Verdict.REPRODUCED, True, "cant"),
+        (Attention.EXPLAINED, Verdict.REPRODUCED, False, "part"),
         (Attention.NEEDS_HUMAN, Verdict.REPRODUCED, False, "part"),
         (Attention.NEEDS_HUMAN, Verdict.NOT_REPRODUCED, False, ""),
         (Attention.STILL_BROKEN, Verdict.REPRODUCED, False, ""),

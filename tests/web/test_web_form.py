@@ -4,11 +4,16 @@ typed.
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from html_page import Page, faults
+from numpy_versions import say_hello
 from running_web import Web, web_of
 from stage import SCRIPT, Stage
 
+from app.runs.estimates.wording import about_how_long
+from app.runs.run_object.parts.estimates import Basis, RangePart
 from app.storage.models import ReportRow, RunRow
 from app.targets.planning.presets import PRESETS
 
@@ -173,3 +178,37 @@ def test_who_may_only_read_is_told_so(stage: Stage) -> None:
         answer = web.client.post("/", data={"text": SCRIPT})
         assert (answer.status_code, list(faults(answer.text))) == (401, [])
         assert stage.count(RunRow) == 0
+
+
+def test_the_plan_says_how_long_in_one_number_and_which_versions(web: Web) -> None:
+    say_hello(web.stage, "1.26.4", "2.1.0")
+    script = "import numpy\nprint(1)\n"
+
+    def answers(text: str) -> str:
+        return " ".join(
+            Page(web.client.post("/plan", data={"text": text}).text).one("section", id="answers").text.split()
+        )
+
+    plain = answers(script)
+    assert "Does it happen with the newest version? It runs in 1 place, about" in plain
+    # The limit is so far away that it tells nothing.
+    assert "or longer if the script is slow." in plain
+    assert not re.search(r"\(\d+ s to \d+", plain)
+    older = answers(f"I use numpy 1.26.4.\n\n```python\n{script}```\n\nIt prints 1, expected 2.\n")
+    assert "Does it happen with the newest version, and with the one nearest to yours? It runs in 2" in older
+
+
+@pytest.mark.parametrize(
+    ("least", "about", "most", "basis", "words"),
+    [
+        (1, 3, 2940, "measured", "about 3 s"),
+        (1, 3, 2940, "recent", "about 3 s, or longer if the script is slow"),
+        (20, 60, 200, "guess", "about 60 s, at most 3 min"),
+        (3, 3, 3, "measured", "about 3 s"),
+        (3, 3, None, "guess", "about 3 s, or longer if the script is slow"),
+    ],
+)
+def test_a_time_in_one_number(
+    least: float, about: float, most: float | None, basis: Basis, words: str
+) -> None:
+    assert about_how_long(RangePart(at_least=least, about=about, at_most=most), basis) == words

@@ -18,6 +18,7 @@ class Attention(StrEnum):
     ASK = "ask"
     NOT_AS_REPORTED = "not_as_reported"
     NEEDS_HUMAN = "needs_human"
+    EXPLAINED = "explained"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,11 @@ def attention_of(
     newest = [row.verdicts[-1] for row in rows if SIGHTINGS.intersection(row.verdicts)]
     # A sighting that no cell shows is one of a pair of targets.
     if SIGHTINGS.intersection(newest) or (verdict in SIGHTINGS and not newest):
-        # There is nothing to mend. A person has to explain that to the reporter.
-        return Attention.NEEDS_HUMAN if owner in NOTHING_TO_MEND else Attention.STILL_BROKEN
+        if owner not in NOTHING_TO_MEND:
+            return Attention.STILL_BROKEN
+        # There is nothing to mend and nothing to decide: the answer says why. If the current run saw
+        # something else, somebody has to look.
+        return Attention.EXPLAINED if verdict in SIGHTINGS else Attention.NEEDS_HUMAN
     if newest:
         # If something else happens now, it is not known whether the bug is fixed.
         return (

@@ -38,6 +38,23 @@ def how_long(seconds: RangePart) -> str:
     return f"{'' if seconds.about == 0 else 'about '}{about} ({least} to {most})"
 
 
+# A limit that is farther away than so many times the estimate tells nobody how long it takes.
+_FAR = 5
+
+
+def about_how_long(seconds: RangePart, basis: Basis) -> str:
+    """A time in one number, for someone who decides whether to wait: `about 3 s`.
+
+    The limit is named where it is near. Where the times rest on other scripts, a slow script is a warning.
+    """
+    about = f"about {duration(seconds.about)}"
+    if seconds.at_most is not None and duration(seconds.at_most) == duration(seconds.about):
+        return about
+    if seconds.at_most is not None and seconds.at_most <= _FAR * seconds.about:
+        return f"{about}, at most {duration(seconds.at_most)}"
+    return about if basis == "measured" else f"{about}, or longer if the script is slow"
+
+
 def queue_position_text(waiting: WaitingPart) -> str:
     """A queue position as text: `number 3 of 12 in the queue, starts in about 20 s (4 s to 3 min)`."""
     of = f"{waiting.of}{' or more' if waiting.of_at_least else ''}"

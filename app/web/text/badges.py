@@ -11,7 +11,7 @@ from markupsafe import Markup
 from app.intake.claim.claims import Role
 from app.judging.judgement import CheckResult, Verdict
 from app.judging.report.attention import Attention
-from app.web.text.labels import EXPECTED_CHECKS, look
+from app.web.text.labels import EXPECTED_CHECKS, NOT_EXPECTED, look
 
 _BADGE = Markup('<span class="cell {tone}"{title}><span aria-hidden="true">{sign}</span> {name}</span>')
 _TITLE = Markup(' title="{}"')
@@ -34,9 +34,14 @@ def _badge(_kind: str, word: StrEnum | str | None, plain: bool, tone: str) -> Ma
     return _BADGE.format(tone=tone or seen.tone, title=title, sign=seen.sign, name=seen.name)
 
 
-def check_badge(result: CheckResult, role: str) -> Markup:
-    """The badge of a check. An expected result that is seen is good news."""
+def check_badge(result: CheckResult, role: str, *, bug_seen: bool = False) -> Markup:
+    """The badge of a check. An expected result that is seen is good news.
+
+    Where the bug was seen (`bug_seen`), the expected result can't be: that is no news of its own.
+    """
     mark = EXPECTED_CHECKS.get(result) if role == Role.EXPECTED else None
+    if role == Role.EXPECTED and bug_seen and result in {CheckResult.ABSENT, CheckResult.OTHER}:
+        mark = NOT_EXPECTED
     if not mark:
         return badge(result)
     return _BADGE.format(tone=mark.tone, title=_TITLE.format(mark.sentence), sign=mark.sign, name=mark.name)
@@ -49,7 +54,7 @@ def listed_tone(attention: Attention | None, verdict: Verdict | None, *, is_clos
     """
     if is_closed:
         return "cant"
-    is_no_bug = attention is Attention.NEEDS_HUMAN and look(verdict).tone == "seen"
+    is_no_bug = attention in {Attention.NEEDS_HUMAN, Attention.EXPLAINED} and look(verdict).tone == "seen"
     return "part" if is_no_bug else ""
 
 

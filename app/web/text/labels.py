@@ -76,6 +76,10 @@ EXPECTED_CHECKS: dict[CheckResult, Look] = {
         "not seen", "The script passed this point without the result that the report expects.", "○", "part"
     ),
 }
+# The same where the bug itself was seen.
+NOT_EXPECTED = Look(
+    "not seen", "The bug was seen, so the result that the report expects was not.", "–", "cant"
+)
 COMPARISONS: dict[ComparisonResult, Look] = {
     ComparisonResult.IDENTICAL: Look("identical", "The same, byte for byte.", "=", "gone"),
     ComparisonResult.EQUIVALENT: Look(
@@ -137,7 +141,10 @@ STATES: dict[str, str] = {
 }
 ATTENTION: dict[Attention, Look] = {
     Attention.STILL_BROKEN: Look(
-        "Still happens", "It happens in the newest version that was tried.", "●", "seen"
+        "Still happens",
+        "It happens in the newest version that was tried. It is a bug, or nobody has decided yet.",
+        "●",
+        "seen",
     ),
     Attention.FIXED: Look(
         "No longer seen", "It happened in an older version, and was not seen in the newest one.", "✓", "gone"
@@ -147,16 +154,24 @@ ATTENTION: dict[Attention, Look] = {
     ),
     Attention.NOT_AS_REPORTED: Look(
         "Not tried as reported",
-        "It is not known to be tried in the reporter's environment, so the result says little.",
+        "It was not seen here, but the reporter's machine or versions may be different. "
+        "Try it there before you close it.",
         "–",
         "cant",
     ),
     Attention.NEEDS_HUMAN: Look(
         "Needs a human",
-        "It happens and is no defect here (announced, rounding, as documented, the script's own), "
-        "or something else happens, or no claim can be checked.",
+        "Our tests do not settle it: something else happens than the report says, "
+        "it does not happen even in the reporter's environment, or nothing could be checked.",
         "◑",
         "part",
+    ),
+    Attention.EXPLAINED: Look(
+        "Explained",
+        "It happens, and the library need not be mended: an older version announced it, or it is rounding, "
+        "as documented, or the script's own. Tell the reporter.",
+        "✓",
+        "cant",
     ),
 }
 TRIAGE: dict[TriageGroup, Look] = {

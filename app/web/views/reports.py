@@ -50,6 +50,8 @@ class ClaimRow:
     exact: str
     where: str
     others: int
+    # Whether the bug was seen on all of them.
+    bug_seen: bool
 
 
 _NOT_PLAIN_ASCII = re.compile(r"[^\n\x20-\x7e]")
@@ -69,6 +71,7 @@ def _as_escape(match: re.Match[str]) -> str:
 def claim_rows(run: RunDocument) -> list[ClaimRow]:
     """Each check of the claim with its strongest result."""
     order = list(CheckResult)
+    bug_seen = views.bug_labels(run)
     rows = []
     for number, check in enumerate(run.report.claim.checks):
         findings = findings_of(run, number)
@@ -81,6 +84,10 @@ def claim_rows(run: RunDocument) -> list[ClaimRow]:
                 observed="" if best is None else best[1].observed,
                 exact="" if best is None else best[1].exact,
                 where="" if best is None else views.label_of(best[0]),
+                bug_seen=best is not None
+                and all(
+                    views.label_of(job) in bug_seen for job, one in findings if one.result is best[1].result
+                ),
                 others=0 if best is None else sum(one.result is best[1].result for _, one in findings) - 1,
             )
         )

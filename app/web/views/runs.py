@@ -48,12 +48,13 @@ class CellRow:
 class CheckRow:
     """One check of the claim with its results, strongest first. Each result has the targets that gave it.
 
-    `number` is there if another check has the same words.
+    `number` is there if another check has the same words. `bug_seen` has the targets that show the bug.
     """
 
     check: CheckPart
     number: str
     results: list[tuple[CheckResult, list[str]]]
+    bug_seen: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +132,7 @@ def cells_of(run: RunDocument) -> list[CellRow]:
 
 def checks_of(run: RunDocument) -> list[CheckRow]:
     """The checks of the claim, each with its results and their targets."""
+    bug_seen = bug_labels(run)
     rows = []
     for number, check in enumerate(run.report.claim.checks):
         labels: dict[CheckResult, list[str]] = {}
@@ -138,8 +140,19 @@ def checks_of(run: RunDocument) -> list[CheckRow]:
             labels.setdefault(finding.result, []).append(label_of(job))
         results = [(result, labels[result]) for result in CheckResult if result in labels]
         number_of_check = told_apart(run.report.claim.checks, check)
-        rows.append(CheckRow(check=check, number=number_of_check, results=results))
+        rows.append(CheckRow(check=check, number=number_of_check, results=results, bug_seen=bug_seen))
     return rows
+
+
+def bug_labels(run: RunDocument) -> frozenset[str]:
+    """The targets on which a check of the bug was met."""
+    return frozenset(
+        label_of(job)
+        for number, check in enumerate(run.report.claim.checks)
+        if check.role == "bug"
+        for job, finding in findings_of(run, number)
+        if finding.result is CheckResult.MET
+    )
 
 
 def tally_of(run: RunDocument) -> list[tuple[Verdict, int]]:

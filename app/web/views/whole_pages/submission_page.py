@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.intake.text.corrected_environment import FIELDS, PACKAGE, field_words
+from app.runs.estimates.wording import about_how_long
 from app.runs.run_object.claim_part import CheckPart
-from app.runs.run_object.document import ReportPart
+from app.runs.run_object.document import ReportPart, RunDocument
 from app.runs.submission.preview import Preview
 from app.targets.packages import packages_among
 from app.web.parts import lazily
@@ -90,7 +91,20 @@ def submission_values(
         "addable": _addable_fields(seen.report, {field.name for field in stated}),
         "claim_json": claim_json(seen.report.claim),
         "answers": ANSWERS,
+        "tries_older": tries_older,
+        "about_how_long": about_how_long,
     }
+
+
+def tries_older(plan: RunDocument) -> bool:
+    """Whether a plan of the newest versions also has the one that is nearest to the reporter's.
+
+    A CPU and a GPU may have builds of their own, so a second toolchain on one device tells.
+    """
+    toolchains: dict[str, set[str]] = {}
+    for job in plan.jobs:
+        toolchains.setdefault(job.target.device, set()).add(job.target.toolchain)
+    return any(len(names) > 1 for names in toolchains.values())
 
 
 def _checks(report: ReportPart) -> list[CheckPart]:
