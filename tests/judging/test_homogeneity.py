@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.judging.report.homogeneity import chi_square_tail, homogeneity
+from app.judging.verdict.rates import chi_square_tail, homogeneity
 
 
 def by_hand(counts: list[tuple[int, int]]) -> float:

@@ -20,7 +20,7 @@ from app.judging import versions
 from app.limits import NO_READ_LIMITS
 from app.runs.exchange.bundle import Bundle
 from app.runs.exchange.read_bundle import NO_LIMITS, read_bundle
-from app.runs.rows.search_index import cell_of
+from app.runs.rows.search_index import cells_of_job
 from app.runs.run_object.assemble import judge
 from app.runs.run_object.comparison_parts import content_of
 from app.runs.run_object.facts import AttemptFacts, JobFacts, RunFacts
@@ -92,7 +92,10 @@ def digests_of(path: Path) -> dict[str, str]:
     judged = judge(run, reading, jobs)
     document = judged.document
     cells = [
-        cell_of("report", job, document.environments) for job in document.jobs if job.verdict is not None
+        cell
+        for job in document.jobs
+        if job.verdict is not None
+        for cell in cells_of_job("report", job, document.environments)
     ]
     return {
         "reading": digest(reading.model_dump(mode="json")),

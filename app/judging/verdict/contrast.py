@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from app.intake.claim.claims import Claim, Role, Where
-from app.intake.reading import ScriptRole
-from app.judging.judgement import DifferentKind, JudgedCell, Verdict
+from app.intake.reading import Reading, ScriptRole
+from app.judging.judgement import SIGHTINGS, DifferentKind, JudgedCell, Verdict
+from app.judging.verdict.attempts_needed import draws_do_not_show, may_vary
+from app.judging.verdict.rates import homogeneity
 
 # Another value shows that the script came to its point. Another failure may come before it.
 _OTHER_VALUES = {DifferentKind.OTHER_VALUE, DifferentKind.NEAR_VALUE}
@@ -104,3 +106,32 @@ def _is_free(cell: JudgedCell) -> bool:
 def _shows_other_value(cell: JudgedCell) -> bool:
     reason = None if cell.judgement is None else cell.judgement.reason
     return reason is not None and reason.code in _OTHER_VALUES
+
+
+def may_be_chance(reading: Reading, cells: Sequence[JudgedCell], cell: JudgedCell) -> bool:
+    """Whether a cell without the claim may show by chance alone what differs from the cells with it.
+
+    Only of a script that shows its claim sometimes, or whose code or report says that it may vary.
+    """
+    there = [
+        other
+        for other in cells
+        if other.verdict in SIGHTINGS and other.script == cell.script and other.judgement is not None
+    ]
+    if cell.verdict is not Verdict.NOT_REPRODUCED or cell.judgement is None or not there:
+        return False
+    if not any(other.verdict is Verdict.FLAKY for other in there) and not _varies(reading, there):
+        return False
+    judgements = [other.judgement for other in there if other.judgement is not None]
+    pooled = sum(one.matched for one in judgements), sum(one.of for one in judgements)
+    test = homogeneity([pooled, (cell.judgement.matched, cell.judgement.of)])
+    return test is not None and test.may_be_equal
+
+
+def _varies(reading: Reading, there: Sequence[JudgedCell]) -> bool:
+    script = next((one for one in reading.scripts if one.digest == there[0].script), None)
+    return (
+        script is not None
+        and may_vary(reading.claim, script)
+        and not all(draws_do_not_show(reading.claim, script, cell.results) for cell in there)
+    )

@@ -21,8 +21,7 @@ from app.judging.judgement import (
     Scope,
     Verdict,
 )
-from app.judging.report.chance import may_be_chance
-from app.judging.verdict.contrast import Contrast, contrast_of
+from app.judging.verdict.contrast import Contrast, contrast_of, may_be_chance
 from app.judging.verdict.facets import over_facets
 from app.judging.verdict.pairs import judge_pairs
 from app.targets.packages import packages_of

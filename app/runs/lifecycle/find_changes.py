@@ -71,11 +71,11 @@ def find_changes(session: Session, run: RunRow, judged: JudgedRun) -> list[Chang
         _store_change(comparison, before, after, place=place)
         for place, (before, after) in enumerate(comparison.pairs(known))
     ]
-    found = [row for row in rows if row is not None]
+    changes = [row for row in rows if row is not None]
     if bisected is not None and not _are_compared(bisected, known):
         row = _store_bisected(comparison, *bisected, place=len(rows))
-        found += [] if row is None else [row]
-    return found
+        changes += [] if row is None else [row]
+    return changes
 
 
 def _bisected_pair(session: Session, run: RunRow) -> tuple[JobRow, JobRow] | None:

@@ -24,7 +24,7 @@ from app.storage.queries.queue.nodes import all_nodes
 from app.storage.queries.reports import search as search_queries
 from app.storage.queries.triage import GROUPS
 from app.targets.fleet import newest_first, usable_toolchains
-from app.targets.versions.release_lines import RankedToolchain, newest_tried, ranked
+from app.targets.versions.release_lines import RankedToolchain, newest_tried, with_lines
 from app.targets.versions.rerun import base_of
 from worker.contract import Device, ToolchainFacts
 from worker.contract.text import storable_text
@@ -154,7 +154,7 @@ class NewestToolchains:
 
     def ranks(self) -> list[RankedToolchain]:
         """All known toolchains with their release lines."""
-        return ranked(self.every)
+        return with_lines(self.every)
 
 
 def newest_toolchains(session: Session, known: Sequence[ToolchainFacts] | None = None) -> NewestToolchains:

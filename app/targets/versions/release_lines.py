@@ -18,7 +18,7 @@ class RankedToolchain:
     line: int
 
 
-def ranked(known: Sequence[ToolchainFacts]) -> list[RankedToolchain]:
+def with_lines(known: Sequence[ToolchainFacts]) -> list[RankedToolchain]:
     """The toolchains with the numbers of their release lines. `known` is sorted, newest first."""
     lines: dict[str, list[str]] = {}
     for facts in known:

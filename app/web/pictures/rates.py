@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from app.judging.report.homogeneity import homogeneity
-from app.judging.verdict.rates import rate_interval
+from app.judging.verdict.rates import homogeneity, rate_interval
 from app.web.pictures.drawing import number, picture, words_at
 from app.web.pictures.marks import DECIDED, Mark, Shape, Strip
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.judging.judgement import RateInterval
-from app.judging.report.homogeneity import Homogeneity, homogeneity
-from app.judging.verdict.rates import rate_interval, rate_upper_bound
+from app.judging.verdict.rates import Homogeneity, homogeneity, rate_interval, rate_upper_bound
 from app.runs.run_object.document import JobPart
 from worker.contract import Start
 

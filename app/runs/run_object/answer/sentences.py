@@ -12,8 +12,8 @@ from app.judging.cause.cause import sentence
 from app.judging.cause.defect import OF_THE_SCRIPT
 from app.judging.judgement import DEVIATIONS, SIGHTINGS, Defect, Scope, Verdict
 from app.judging.report.change import ChangeKind
-from app.judging.report.homogeneity import Homogeneity
 from app.judging.report.owner import Owner
+from app.judging.verdict.rates import Homogeneity
 from app.runs.run_object.answer.flips import Flip, flip_in
 from app.runs.run_object.answer.new_warnings import new_warning_words
 from app.runs.run_object.answer.part import AnswerPart

@@ -9,7 +9,7 @@ from itertools import chain, groupby
 from packaging.version import Version
 
 from app.judging.judgement import Verdict
-from app.judging.report.homogeneity import homogeneity
+from app.judging.verdict.rates import homogeneity
 from app.runs.lookup.history import Point
 from app.targets.target import label_without_toolchain
 from app.web.text.short_texts import one_line

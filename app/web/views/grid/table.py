@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from app.judging.judgement import Verdict
-from app.judging.report.homogeneity import homogeneity
-from app.judging.verdict.rates import rate_interval
+from app.judging.verdict.rates import homogeneity, rate_interval
 from app.runs.lookup.history import Point
 
 # A table with more cells than this is dense: each cell says only what it must.
