@@ -339,3 +339,14 @@ def test_an_older_node_gives_its_warnings_in_stderr() -> None:
     attempts = [one.model_copy(update={"stderr": line}) for one in newer.attempts]
     [one] = new_warnings_of(flip_in(run(newer.model_copy(update={"attempts": attempts}), older)))
     assert (one.category, one.text, one.line) == ("FutureWarning", "it will go", 7)
+
+
+def test_where_chance_may_explain_it_no_sentence_says_that_it_does_not_happen_there() -> None:
+    sides = cell("2.4.0", SEEN, 3, 3), cell("2.3.5", GONE, 0, 3)
+    here, there = (one.target.label for one in sides)
+    sure = run(*sides, verdict=SEEN, seen=True, where=[here], not_where=[there])
+    doubtful = sure.model_copy(update={"chance_where": [there]})
+    assert "Not with numpy 2.3.5." in answer_of(sure).where
+    words = answer_of(doubtful).where
+    assert "Not with" not in words
+    assert words.endswith("Not seen with numpy 2.3.5, which may be chance.")

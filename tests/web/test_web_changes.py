@@ -70,7 +70,7 @@ def test_a_newest_toolchain_without_results_hides_no_regression(web: Web) -> Non
     assert "1 unexplained regression with numpy-2.1.0" in words(web.client.get("/").text)
     assert sentence in words(web.client.get("/").text)
     first = words(web.client.get("/changes").text)
-    assert "With the newest toolchain that was tried, numpy-2.1.0: 1 report regressed" in first
+    assert "With the newest versions that each report was tried with, up to numpy-2.1.0: 1 report" in first
     assert sentence in first
     # A result of another report there changes nothing for this one.
     broken = {**BROKEN, "2.1.3": False}

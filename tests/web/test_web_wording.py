@@ -94,6 +94,10 @@ def test_what_sets_the_targets_apart_comes_first() -> None:
     assert not set(apart[0].there) & set(apart[0].elsewhere)
     assert [one.likely for one in apart] == sorted((one.likely for one in apart), reverse=True)
     assert distinguishing_fields(recorded("values")) == []
+    # Where chance may explain that it was not seen, no field is a reason.
+    by_chance = recorded("logdet_cpu_isa")
+    by_chance = by_chance.model_copy(update={"chance_where": by_chance.not_where})
+    assert distinguishing_fields(by_chance) == []
 
 
 def test_of_further_environments_only_what_differs_is_shown() -> None:

@@ -69,11 +69,16 @@ def distinguishing_fields(run: RunDocument, *, most: int = 12) -> list[Distingui
 
 
 def _environments_with(run: RunDocument, verdicts: Collection[Verdict]) -> list[Environment]:
-    """The environments of cells with one of these verdicts. Cells that only test for a cause do not count."""
+    """The environments of cells with one of these verdicts.
+
+    Cells that only test for a cause do not count, nor those that chance may explain.
+    """
     digests = {
         attempt.environment
         for job in run.jobs
-        if job.verdict in verdicts and not {"fill", "fix", "compile"}.intersection(job.target.settings)
+        if job.verdict in verdicts
+        and job.target.label not in run.chance_where
+        and not {"fill", "fix", "compile"}.intersection(job.target.settings)
         for attempt in job.attempts
         if attempt.counted and attempt.environment is not None
     }

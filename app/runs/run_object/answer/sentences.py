@@ -175,9 +175,12 @@ def _where(run: RunDocument, verdict: Verdict | None, flip: Flip | None) -> str:
         [place for place in places_of(run, jobs, packages=packages) if place not in places]
         for jobs in ([job for job in elsewhere if job not in by_chance], by_chance)
     )
-    contrast = contrast_words(places, free) if free else older
+    contrast = contrast_words(places, free) if free else ""
+    by_luck = contrast_words(places, doubtful) if doubtful else ""
+    if flip is not None and not contrast and not by_luck:
+        contrast, by_luck = ("", older) if _may_be_chance(flip) else (older, "")
     words = f"Seen on {place_words(places)}.{f' Not {contrast}.' if contrast else ''}"
-    return words + (f" Not seen {contrast_words(places, doubtful)}, which may be chance." if doubtful else "")
+    return words + (f" Not seen {by_luck}, which may be chance." if by_luck else "")
 
 
 def _has_ended(job: JobPart) -> bool:
