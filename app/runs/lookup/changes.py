@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -151,20 +151,29 @@ class NewestToolchains:
     every: Sequence[ToolchainFacts]
     tried: tuple[str, ...]
     untried: tuple[str, ...]
+    # Names on which cells ran, each with the known toolchain that it extends by added packages.
+    layered: Mapping[str, str]
 
     def ranks(self) -> list[RankedToolchain]:
-        """All known toolchains with their release lines."""
-        return with_lines(self.every)
+        """All known toolchains with their release lines, also those with added packages."""
+        ranks = {one.name: one for one in with_lines(self.every)}
+        layered = [
+            RankedToolchain(name, ranks[base].package, ranks[base].line)
+            for name, base in self.layered.items()
+        ]
+        return [*ranks.values(), *layered]
 
 
 def newest_toolchains(session: Session, known: Sequence[ToolchainFacts] | None = None) -> NewestToolchains:
     """The newest toolchains by what ran on them. `known` are all toolchains, if they have been read."""
     known = known_toolchains(session) if known is None else known
-    names = [facts.name for facts in known]
-    # A name may have packages that were added for a report.
+    names = {facts.name for facts in known}
     seen = queries.with_results(session, search_queries.toolchains_seen(session))
-    tried, untried = newest_tried(known, {base_of(name, names) for name in seen})
-    return NewestToolchains(every=known, tried=tuple(tried), untried=tuple(untried))
+    # A name may have packages that were added for a report.
+    bases = {name: base_of(name, names) for name in seen if name not in names}
+    layered = {name: base for name, base in bases.items() if base in names}
+    tried, untried = newest_tried(known, {layered.get(name, name) for name in seen})
+    return NewestToolchains(every=known, tried=tuple(tried), untried=tuple(untried), layered=layered)
 
 
 def since_id(text: str) -> str | None:

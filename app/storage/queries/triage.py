@@ -73,7 +73,7 @@ def in_newest_line(ranks: Sequence[RankedToolchain]) -> ColumnElement[bool]:
     """Whether a change is of the newest release line that its row of the report was tried with.
 
     A newer toolchain that gave no answer for that row, for whatever reason, hides nothing. `ranks` are all
-    known toolchains.
+    known toolchains, also with packages that were added for a report.
     """
     if not ranks:
         return false()
@@ -81,13 +81,7 @@ def in_newest_line(ranks: Sequence[RankedToolchain]) -> ColumnElement[bool]:
     tried_newer = (
         select(literal(1))
         .select_from(ReportCellRow)
-        .join(
-            other,
-            or_(
-                ReportCellRow.toolchain == other.c.name,
-                func.starts_with(ReportCellRow.toolchain, other.c.name + "+"),
-            ),
-        )
+        .join(other, ReportCellRow.toolchain == other.c.name)
         .where(
             ReportCellRow.report_id == ChangeRow.report_id,
             ReportCellRow.script == ChangeRow.script_digest,
