@@ -180,3 +180,18 @@ def test_the_likeliest_culprit_comes_first() -> None:
         "python.version",
         "package.numpy",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("In numpy 1.26 the sum became an int64. I tried 2.0.0rc1.", "2.0.0rc1"),
+        ("In numpy 1.26 the sum was right. I use numpy 2.0.2.", "2.0.2"),
+        ("numpy 1.26.4, Linux. I tried 2.0.2 too: the same.", "1.26.4"),
+        ("numpy 1.26.4, Linux. I tried 2.0.2.", "1.26.4"),
+        ("It fails in numpy 1.26. I tried 2.1 and it works.", "1.26"),
+        ("In numpy 1.26 it was fine. I tried 2.0.1. I tried 2.1.3.", "1.26"),
+    ],
+)
+def test_the_version_that_was_tried_goes_before_one_that_is_told_about(text: str, version: str) -> None:
+    assert claimed_environment(text)["package.numpy"] == version

@@ -185,6 +185,27 @@ _FIELDS: tuple[tuple[str, re.Pattern[str], tuple[str, ...]], ...] = (
 )
 
 
+_TRIED = re.compile(
+    r"\b(?P<before>[^.\n]{0,30})\b(?:I|we)(?: have|['’]ve| am|['’]m)? "
+    r"(?:tried|tested|use|using)(?: it| this)?(?: with| on| in)?"
+    r" (?:(?P<package>(?:py)?torch|numpy) )?v?(?P<version>\d{1,2}\.\d{1,2}(?:\.\d{1,2})?(?:(?:rc|a|b)\d)?)"
+    r"(?![\w.]*\d)(?P<after>[^.\n]{0,60})",
+    re.IGNORECASE,
+)
+# A version that is tried beside others is none of the reporter's own.
+_ONE_OF_SEVERAL = re.compile(
+    r"\b(?:also|too|as well|then|works?|worked|fine|ok|same|and|or|but|to|both)\b|\d\.\d", re.IGNORECASE
+)
+_TORCH_OR_NUMPY = re.compile(r"\b(?:py)?torch\b|\bnumpy\b", re.IGNORECASE)
+# A version that is only told about, or stated.
+_NAMED = re.compile(
+    r"(?P<told>\b(?:in|until|till|before|up to|since|from|like|under|old|older|earlier"
+    r"|(?:tried|tested|use|using)(?: it| this)?(?: with| on)?) )?"
+    r"\b(?P<name>(?:py)?torch|numpy)(?:[ \t]?(?:==?|:|v)?[ \t]?)\d",
+    re.IGNORECASE,
+)
+
+
 def claimed_environment(text: str) -> Environment:
     """The environment that a report states. Nothing is inferred from missing statements."""
     text = _unfold(_beginnings_and_end(text))
@@ -199,6 +220,7 @@ def claimed_environment(text: str) -> Environment:
             ]
             if values and not _contradict(name, values):
                 fields[name] = values[0][:_MOST_VALUE]
+    fields |= _tried_version(text, fields)
     if "os.name" not in fields:
         systems = {
             system_name.casefold(): system_name
@@ -210,6 +232,30 @@ def claimed_environment(text: str) -> Environment:
     return dict(
         sorted({**fields, **_of_packages(fields, listed_packages(text)), **_in_captured_form(fields)}.items())
     )
+
+
+def _tried_version(text: str, fields: Environment) -> Environment:
+    """The version that the reporter tried, as in `In numpy 1.26 it was fine. I tried 2.0.0rc1`.
+
+    It goes before another version only if that one is told about, as `in numpy 1.26`, and not stated.
+    """
+    pairs = {
+        (hit["package"] or "", hit["version"])
+        for hit in _TRIED.finditer(text)
+        if not _ONE_OF_SEVERAL.search(hit["before"] + hit["after"])
+    }
+    if len(pairs) != 1:
+        return {}
+    [(package, version)] = pairs
+    names = {match.casefold().removeprefix("py") for match in _TORCH_OR_NUMPY.findall(package or text)}
+    if len(names) != 1:
+        return {}
+    [name] = names
+    field = "torch.version" if name == "torch" else f"package.{name}"
+    stated = [match for match in _NAMED.finditer(text) if match["name"].casefold().endswith(name)]
+    if field in fields and not (stated and all(match["told"] for match in stated)):
+        return {}
+    return {field: version}
 
 
 def _contradict(name: str, values: list[str]) -> bool:
