@@ -46,6 +46,7 @@ class Brief(Part):
     where: str
     how_sure: str
     whose: str
+    of_report: str = ""
     caveat: str
     progress: Progress | None = None
     next: NextStep
@@ -60,6 +61,7 @@ class Brief(Part):
             f"**Where**: {self.where}",
             f"**How sure**: {self.how_sure}",
             f"**Whose**: {self.whose}",
+            self.of_report,
             self.caveat,
             "\n".join(f"- {question}" for question in self.ask),
             f"Evidence: {self.links.get('page') or ''}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from app.judging.judgement import Defect, Scope, Verdict
+from app.runs.run_object.answer.contrast_sentence import contrast_sentence
 from app.runs.run_object.document import RunDocument
 
 _OPEN_VERDICTS = {
@@ -100,7 +101,6 @@ def _of_sighting(run: RunDocument) -> Iterator[str]:
     if run.contrast is not None and run.contrast.is_open:
         yield "One target more is being tried, to find one that lacks it. Only `contrast` may still change."
     elif run.contrast is not None and run.contrast.kind == "none":
-        yield (
-            "No target of this run is known to lack it, so it may have another cause than the report's."
-            " An older version or another device would tell."
-        )
+        words, label = contrast_sentence(run)
+        if words:
+            yield f"{words} {label}." if label else words

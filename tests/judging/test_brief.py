@@ -78,7 +78,7 @@ def test_a_reproduced_run_is_no_bug_yet_and_may_have_no_contrast() -> None:
     assert brief_of(run(Verdict.REPRODUCED)).caveat == "It happens; that does not say that it is a bug."
     assert brief_of(run(Verdict.REPRODUCED, defect=Defect.YES)).caveat == ""
     assert brief_of(run(Verdict.REPRODUCED, defect=Defect.NO)).caveat == "It happens, and it is no defect."
-    assert "No target of this run is known to lack it" in brief_of(run(Verdict.REPRODUCED, **alone)).caveat
+    assert "nothing shows yet what it depends on" in brief_of(run(Verdict.REPRODUCED, **alone)).caveat
     still = {"contrast": ContrastPart(kind=ContrastKind.NONE, added="c", is_open=True)}
     assert "is being tried" in brief_of(run(Verdict.REPRODUCED, **still)).caveat
 

@@ -81,7 +81,7 @@ def test_a_sighting_is_no_bug_yet() -> None:
     alone = document(verdict=Verdict.REPRODUCED, contrast=ContrastPart(kind="none"))
     said = " ".join(caveats_of(alone))
     assert "not that it is a bug" in said
-    assert "another cause" in said
+    assert "nothing shows yet what it depends on" in said
     still = document(verdict=Verdict.REPRODUCED, contrast=ContrastPart(kind="none", added="c", is_open=True))
     assert "One target more is being tried" in " ".join(caveats_of(still))
     assert "no defect" in " ".join(caveats_of(document(verdict=Verdict.REPRODUCED, defect=Defect.NO)))

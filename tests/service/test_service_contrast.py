@@ -361,9 +361,9 @@ def test_a_withdrawn_report_stops_it(stage: Stage) -> None:
 def test_the_page_and_the_copies_say_it(stage: Stage) -> None:
     run_id = first_verdict(stage)
     open_words = run_markdown(stage.run(run_id), address="x")
-    assert f"One target more is being tried, to find one that is free of it: `{OLDER}`." in open_words
+    assert f"One target more is being tried, to find one without it: `{OLDER}`." in open_words
     finish(stage, EVERYWHERE)
-    assert f"One target more was tried to find one: `{OLDER}`." in run_markdown(
+    assert f"though one target more was tried for that: `{OLDER}`." in run_markdown(
         stage.run(run_id), address="x"
     )
 

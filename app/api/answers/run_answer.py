@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
 from app.http.state import state_of
+from app.runs.lookup.answers import known_by_report
 from app.runs.lookup.runs import run_document, run_json
 from app.runs.rows.by_id import get_run
 from app.runs.rows.nodes import fleet
@@ -117,10 +118,12 @@ def submitted_run(
     return SubmittedRun.model_validate({**dict(document), **addresses, "withdraw_url": url})
 
 
-def brief_answer(document: RunDocument, *, base: str, can_bisect: bool = True) -> BriefAnswer:
-    """The answer with a run in brief. `can_bisect` as in `brief_of`."""
+def brief_answer(
+    document: RunDocument, *, base: str, can_bisect: bool = True, of_report: str = ""
+) -> BriefAnswer:
+    """The answer with a run in brief. `can_bisect` and `of_report` as in `brief_of`."""
     links = run_links(base, document.id, document.report.id).model_dump(include=set(BriefLinks.model_fields))
-    brief = brief_of(document, can_bisect=can_bisect)
+    brief = brief_of(document, can_bisect=can_bisect, of_report=of_report)
     return BriefAnswer.model_validate({**dict(brief), "links": links})
 
 
@@ -155,7 +158,9 @@ def run_content(
         can_bisect = has_versions(
             packages_to_name(document, document.jobs), fleet(session, settings=settings)
         )
-        return brief_answer(document, base=base, can_bisect=can_bisect).model_dump_json().encode()
+        of_report = known_by_report(session, document)
+        brief = brief_answer(document, base=base, can_bisect=can_bisect, of_report=of_report)
+        return brief.model_dump_json().encode()
     content = run_json(session, run_id, settings=settings)
     report_id = get_run(session, run_id).report_id
     return with_addresses(content, base=base, run_id=run_id, report_id=report_id, **more)

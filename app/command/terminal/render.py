@@ -13,14 +13,13 @@ from app.command.terminal.reading_text import PROBE_HINT, environment_lines, pro
 from app.intake.claim.claims import CheckKind
 from app.judging.cause import trace_verdict
 from app.judging.judgement import CheckResult, ComparisonResult, Verdict
-from app.judging.verdict.contrast import ContrastKind
 from app.runs.run_object.answer.check_findings import findings_of, told_apart
+from app.runs.run_object.answer.contrast_sentence import contrast_sentence
 from app.runs.run_object.answer.silent_parts import silent_words
 from app.runs.run_object.claim_part import CheckPart
 from app.runs.run_object.document import (
     AttemptPart,
     ComparisonPart,
-    ContrastPart,
     DifferencePart,
     JobPart,
     RunDocument,
@@ -335,24 +334,13 @@ def _notes(document: RunDocument) -> Iterator[str]:
     yield from _effort(document, attempts)
     yield from _strength(document)
     yield from (f"Claim {visible(facet.name)}: {facet.verdict}." for facet in document.facets)
-    if document.contrast is not None and document.verdict is Verdict.REPRODUCED:
-        yield _contrast(document.contrast, is_local=document.report.id is None)
+    words, name = contrast_sentence(document)
+    if words:
+        yield f"{words} {visible(name)}." if name else words
     # These lines come last, where a reader finds them after a long table.
     for title, labels in (("Not seen on", document.not_where), ("Seen on", document.where)):
         if labels:
             yield f"{title}: {_few(dict.fromkeys(labels), most=12)}."
-
-
-def _contrast(contrast: ContrastPart, *, is_local: bool) -> str:
-    """The place of the run where the claimed check is not met. Only a service adds a cell to look for one."""
-    if contrast.target is None:
-        words = "Contrast: none. Nothing in this run is known to be free of it, so it may have another cause."
-        if contrast.added is None:
-            return f"{words} No other target was looked for." if is_local else words
-        tried = "is being tried" if contrast.is_open else "was tried"
-        return f"{words} One target more {tried} to find one: {visible(contrast.added)}."
-    control = "the report's control, on " if contrast.kind is ContrastKind.CONTROL else ""
-    return f"Contrast: {control}{visible(contrast.target)}."
 
 
 def _strength(document: RunDocument) -> Iterator[str]:

@@ -8,6 +8,8 @@ from enum import StrEnum
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.judging.judgement import Defect, Verdict
+from app.judging.verdict.contrast import ContrastKind
+from app.runs.run_object.answer.contrast_sentence import ContrastSentence, contrast_sentence
 from app.runs.run_object.answer.sentences import obstacle_of
 from app.runs.run_object.answer.silent_parts import varies_elsewhere
 from app.runs.run_object.document import RunDocument
@@ -73,8 +75,6 @@ _NOTHING_VARIES = (
     "Ask the reporter which results vary, and between what: nothing varied here.",
 )
 _OUTPUT_ALONE = "The output is as reported; that does not say that it is a bug."
-_NO_CONTRAST = "No target of this run is known to lack it, so it may have another cause than the report's."
-_CONTRAST_IS_OPEN = "One target more is being tried, to find one that lacks it."
 _CAVEATS: Mapping[Verdict, str] = {
     Verdict.NEEDS_INFO: "Nothing was run. This is no `not_reproduced`.",
     Verdict.REPRODUCED: "It happens; that does not say that it is a bug.",
@@ -121,6 +121,9 @@ class BriefPart(BaseModel):
     where: str = Field(description="where it happens, in a sentence")
     how_sure: str = Field(description="how sure that is: counts of attempts, with bounds")
     whose: str = Field(description="to whom the behaviour belongs, in a sentence")
+    of_report: str = Field(
+        default="", description="the answer of the report, if it knows more than this run; mostly empty"
+    )
     caveat: str = Field(description="what the verdict does not say; empty if there is nothing to add")
     progress: BriefProgress | None = Field(description="how far it is; null if the run is not open")
     next: NextStep = Field(description="what to do next")
@@ -128,16 +131,19 @@ class BriefPart(BaseModel):
     contributed: bool = Field(description="true: run elsewhere; it decides nothing about the report")
 
 
-def brief_of(run: RunDocument, *, can_bisect: bool = True) -> BriefPart:
-    """The run in brief. `can_bisect` is False where there is one version of what the script uses."""
+def brief_of(run: RunDocument, *, can_bisect: bool = True, of_report: str = "") -> BriefPart:
+    """The run in brief. `can_bisect` is False where there is one version of what the script uses.
+
+    `of_report` is what its report knows beyond it.
+    """
     for most in _LENGTHS:
-        brief = _brief(run, most, can_bisect=can_bisect)
+        brief = _brief(run, most, can_bisect=can_bisect, of_report=of_report)
         if len(brief.model_dump_json().encode()) <= MOST_BYTES:
             break
     return brief
 
 
-def _brief(run: RunDocument, most: int, *, can_bisect: bool) -> BriefPart:
+def _brief(run: RunDocument, most: int, *, can_bisect: bool, of_report: str) -> BriefPart:
     """The run in brief, each sentence with at most so many bytes."""
     verdict = None if run.state in OPEN_STATES else run.verdict
     step, text = _next_step(run, verdict)
@@ -153,6 +159,7 @@ def _brief(run: RunDocument, most: int, *, can_bisect: bool) -> BriefPart:
         where=cut(run.answer.where, most),
         how_sure=cut(run.answer.how_sure, most),
         whose=cut(run.answer.whose, most),
+        of_report=cut(of_report, most),
         caveat="" if verdict is None else _caveat(run, verdict),
         progress=_progress(run) if run.state in OPEN_STATES else None,
         next=NextStep(code=step, text=text),
@@ -174,12 +181,16 @@ def _progress(run: RunDocument) -> BriefProgress:
 def _caveat(run: RunDocument, verdict: Verdict) -> str:
     if verdict is not Verdict.REPRODUCED:
         return _CAVEATS.get(verdict, "")
-    is_without_contrast = run.contrast is not None and run.contrast.kind == "none"
     undecided = _OUTPUT_ALONE if varies_elsewhere(run) else _CAVEATS[verdict]
     words = {Defect.YES: "", Defect.NO: "It happens, and it is no defect."}.get(run.defect, undecided)
-    is_open = run.contrast is not None and run.contrast.is_open
-    contrast = _CONTRAST_IS_OPEN if is_open else _NO_CONTRAST if is_without_contrast else ""
+    contrast = ""
+    if run.contrast is not None and run.contrast.kind is ContrastKind.NONE:
+        contrast = _contrast(contrast_sentence(run))
     return " ".join(filter(None, (words, contrast)))
+
+
+def _contrast(sentence: ContrastSentence) -> str:
+    return f"{sentence.words} {sentence.label}." if sentence.label else sentence.words
 
 
 def _next_step(run: RunDocument, verdict: Verdict | None) -> tuple[Step, str]:

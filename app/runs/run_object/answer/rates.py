@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from app.judging.judgement import RateInterval
 from app.judging.verdict.rates import Homogeneity, homogeneity, rate_interval, rate_upper_bound
 from app.runs.run_object.document import JobPart
+from app.targets.target import label_without_toolchain
 from worker.contract import Start
 
 # Rates of different cells are not merged, so a sentence names so many of them.
@@ -51,9 +52,21 @@ def _seen_words(jobs: Sequence[JobPart]) -> str:
         where, each = _places(jobs)
         bound = f" (true rate at least {_percent(min(lows))}{each})" if len(lows) == len(jobs) else ""
         return f"{count} of {count} {_attempts(count)}{where}{_independent_words(jobs)}{bound}"
-    rates = [_rate_words(job) for job in jobs[:MOST_RATES]]
+    rates = [f"{name}{_rate_words(job)}" for job, name in zip(jobs, _names(jobs), strict=True)][:MOST_RATES]
     more = len(jobs) - len(rates)
-    return ", ".join(rates) + (f" and {more} more place{'' if more == 1 else 's'}" if more > 0 else "")
+    return "; ".join(rates) + (f" and {more} more place{'' if more == 1 else 's'}" if more > 0 else "")
+
+
+def _names(jobs: Sequence[JobPart]) -> list[str]:
+    """The device and the settings of each cell, to stand before its count; empty for one cell.
+
+    The toolchain is named only where the others are equal.
+    """
+    if len(jobs) == 1:
+        return [""]
+    whole = [job.target.label for job in jobs]
+    short = [label_without_toolchain(job.target) for job in jobs]
+    return [f"{name}: " for name in (short if len(set(short)) == len(short) else whole)]
 
 
 def _rate_words(job: JobPart) -> str:
