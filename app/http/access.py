@@ -18,7 +18,7 @@ from app.http.guards import SAFE, comes_from_our_page
 from app.http.state import SessionDep, SettingsDep, state_of
 from app.runs.maintenance.sign_in import signed_in_token
 from app.runs.maintenance.tokens import Scope, Token, any_tokens, authenticate
-from app.runs.rows.acts import LOCAL
+from app.runs.run_object.answer.disposition_part import LOCAL
 from app.settings import ServiceSettings
 
 # The cookie of a browser that has signed in.

@@ -29,7 +29,13 @@ from app.runs.estimates.wording import (
     time_since,
 )
 from app.runs.run_object.answer.check_findings import told_apart
-from app.runs.run_object.answer.disposition_part import DISPOSITIONS
+from app.runs.run_object.answer.disposition_part import (
+    DISPOSITIONS,
+    STANDARD_REASONS,
+    UNDO_CLOSING,
+    UNDO_CONFIRMING,
+    person_words,
+)
 from app.runs.run_object.answer.new_warnings import warning_text
 from app.runs.run_object.reading_notes import needs_in_words, outcomes_in_words, repair_diff
 from app.runs.run_object.removal_part import removal_words, warning_words
@@ -62,7 +68,12 @@ MOST = {
 
 
 _NEED_FILTERS = {"needs": needs_in_words, "outcomes": outcomes_in_words}
-_CONSTANTS = {"BASIS": BASIS, "STAGES": STAGES, "DISPOSITIONS": DISPOSITIONS, **MOST}
+UNDOING = {
+    "STANDARD_REASONS": STANDARD_REASONS,
+    "UNDO_CLOSING": UNDO_CLOSING,
+    "UNDO_CONFIRMING": UNDO_CONFIRMING,
+}
+_CONSTANTS = {"BASIS": BASIS, "STAGES": STAGES, "DISPOSITIONS": DISPOSITIONS, **UNDOING, **MOST}
 
 
 @cache
@@ -93,6 +104,7 @@ def environment() -> Environment:
         "look": labels.look,
         "new_warning": warning_text,
         "field": field_words,
+        "person": person_words,
         **SCOPE_FILTERS,
         "owner_words": labels.owner_words,
         "card_groups": views.card_groups,

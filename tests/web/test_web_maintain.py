@@ -43,7 +43,7 @@ def test_a_run_is_overruled_and_the_measured_verdict_stays_in_sight(web: Web) ->
     run = submitted(web)
     assert Page(web.client.get(run).text).all("form", action=f"{run}/take-back") == []
     said = act(web, f"{run}/overrule", verdict="not_reproduced")
-    assert "Overruled: local says ○ not reproduced" in " ".join(said.split())
+    assert "Overruled: someone on this machine says ○ not reproduced" in " ".join(said.split())
     assert "The verdict above is the measured one" in said
     assert "● reproduced" in said
     assert "overruled: not reproduced" in Page(web.client.get(report_of(web, run)).text).text
@@ -90,7 +90,16 @@ def test_a_closed_report_says_first_how_it_was_closed(web: Web) -> None:
     card = page.one("section", id="verdict")
     assert card.attributes["class"] == "verdict cant"
     assert "✓ by design closed we measured: reproduced" in " ".join(card.text.split())
-    assert "By design, decided by local. This works as it is meant to. Measured:" in " ".join(said.split())
+    assert page.one("h2", **{"class": "what"}).text == "This works as it is meant to."
+    words = " ".join(said.split())
+    assert "By design, decided by someone on this machine." in words
+    assert "it is not decided" not in card.text
+    # The maintainer's own reason is quoted, and the standard words of the button are not.
+    assert "“because" in words
+    act(web, f"{report}/reopen")
+    said = act(web, f"{report}/close", disposition="by_design", reason="")
+    assert "Decided by someone on this machine: This works as it is meant to." in " ".join(said.split())
+    assert "“This works" not in said
     text = web.client.get(f"{report}.md").text
     assert text.startswith("A maintainer says: By design: This works as it is meant to. The measured")
 
@@ -138,6 +147,10 @@ def test_who_submitted_is_shown_the_link_and_nobody_else(web: Web) -> None:
         for one in Page(web.client.get(run).text).all("a")
         if one.attributes["href"].startswith("/withdraw/")
     ]
+    text = Page(web.client.get(run).text).text
+    # The answer comes first: this is not the link to the result.
+    assert text.index("It happens, as reported.") < text.index("To erase your report:")
+    assert "/withdraw/" in web.client.get(f"{run}/fragment").text
     web.client.cookies.clear()
     assert "/withdraw/" not in web.client.get(run).text
     path = link.attributes["href"]
@@ -225,3 +238,17 @@ def test_without_a_reason_nothing_is_done(web: Web) -> None:
     assert answer.status_code == 422
     assert "Say why" in answer.text
     assert web.client.get(f"/api/v1{report}").json()["closed_at"] is None
+
+
+def test_one_click_is_taken_back_by_one_click(web: Web) -> None:
+    report = report_of(web, submitted(web))
+    act(web, f"{report}/close", disposition="by_design", reason="")
+    page = Page(web.client.get(report).text)
+    form = page.one("form", **{"aria-label": "Open it again"})
+    [button] = [one for one in page.all("button", name="reason") if one.text == "Open it again"]
+    said = act(web, form.attributes["action"], reason=button.attributes["value"])
+    assert "Closed by mistake?" not in said
+    assert "someone on this machine reopened it. It was closed by mistake." in " ".join(said.split())
+    act(web, f"{report}/confirm", reason="")
+    form = Page(web.client.get(report).text).one("form", **{"aria-label": "Take it back"})
+    assert "Confirmed by mistake?" not in act(web, form.attributes["action"], reason="x")

@@ -171,7 +171,7 @@ def test_a_report_is_closed_with_one_word_and_the_reporter_gets_a_reply(web: Web
     starts = {"duplicate": f"**Duplicate of {web.url}{other}.**", "fixed": "**Fixed by numpy 2.4.1.**"}
     assert lines[0] == f"{starts.get(word, f'**{words.name}.**')} {words.sentence}"
     assert lines[1].startswith("Measured: ")
-    assert lines[2].startswith(f"Evidence: {web.url}{report} (closed by local, ")
+    assert lines[2].startswith(f"Evidence: {web.url}{report} (closed by someone on this machine, ")
     assert words.name.lower() in Page(web.client.get("/reports").text).text
     stored = web.client.get(f"/api/v1{report}").json()
     assert (stored["disposition"]["word"], stored["closed_at"] is not None) == (word, True)
@@ -192,10 +192,10 @@ def test_a_maintainer_confirms_a_bug_and_it_stays_open(web: Web) -> None:
     assert page.one("title").text.startswith("Confirmed bug · ")
     assert "● confirmed bug" in " ".join(page.one("p", **{"class": "word"}).text.split())
     card = " ".join(page.one("section", id="verdict").text.split())
-    assert f"Confirmed bug, decided by local. {words.sentence} Measured: " in card
+    assert f"Confirmed bug, decided by someone on this machine. {words.sentence}" in card
     lines = page.one("textarea", id="reply-text").text.strip().splitlines()
     assert lines[0] == f"**Confirmed bug.** {words.sentence}"
-    assert lines[2].startswith(f"Evidence: {web.url}{report} (confirmed by local, ")
+    assert lines[2].startswith(f"Evidence: {web.url}{report} (confirmed by someone on this machine, ")
     stored = web.client.get(f"/api/v1{report}").json()
     assert (stored["confirmed"]["word"], stored["closed_at"], stored["disposition"]) == (
         "confirmed",

@@ -45,8 +45,8 @@ def test_what_ran_on_some_target_is_not_what_could_not_be_run() -> None:
 
 def test_whether_it_was_tried_as_reported() -> None:
     run = recorded("weights_roundtrip.cuda", scope=Scope.ELSEWHERE, scope_differs=["os", "torch"])
-    assert as_reported(run, []) == "no, different: os, torch"
-    assert as_reported(recorded("values", scope=Scope.AS_REPORTED), ["cpu.model"]) == "yes"
+    assert as_reported(run, []) == "not tried; different here: os, torch"
+    assert as_reported(recorded("values", scope=Scope.AS_REPORTED), ["cpu.model"]) == "tried"
     assert as_reported(recorded("values"), []) == "the report names no environment"
     unnamed = {"scope": Scope.ELSEWHERE, "scope_differs": ["torch.version", "os.name"]}
     assert as_reported(recorded("values", **unnamed), []) == "the report names no environment"
@@ -61,7 +61,7 @@ def test_whether_it_was_tried_as_reported() -> None:
         == "not known: the report does not name operating system"
     )
     device = {**unnamed, "scope_differs": ["torch.version", "device"]}
-    assert as_reported(recorded("values", report=named, **device), []) == "no, different: GPU"
+    assert as_reported(recorded("values", report=named, **device), []) == "not tried; different here: GPU"
 
 
 @pytest.mark.parametrize("environment", [{}, {"python.version": "3.12"}, {"os.name": "Windows 11"}])
@@ -72,7 +72,7 @@ def test_the_words_about_the_reporters_environment_agree(
     report = recorded("values").report.model_copy(update={"environment": environment})
     run = recorded("values", report=report, scope=Scope.ELSEWHERE, scope_differs=differs)
     short, sentence = as_reported(run, []), scope_words(run)
-    is_another = short.startswith("no, different")
+    is_another = short.startswith("not tried; different here")
     assert is_another == sentence.startswith("We did not try it in the reporter's environment")
     assert is_another != sentence.startswith("The report does not say exactly in which environment")
 

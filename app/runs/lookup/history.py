@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Row
 from sqlalchemy.orm import Session
 
@@ -16,9 +16,10 @@ from app.runs.rows.cells import Cells
 from app.runs.run_object.contributed_names import is_plain_version
 from app.runs.run_object.document import ScriptPart
 from app.storage.queries.reports import history as queries
+from app.storage.queries.runs import environments
 from app.targets.packages import packages_among
 from app.targets.target import Target
-from worker.contract import Outcome, Reason
+from worker.contract import Environment, Outcome, Reason
 
 # The most jobs of one report that are read. Older ones are on the pages of their runs.
 MOST_POINTS = 4_000
@@ -55,6 +56,9 @@ class Point(BaseModel):
     run: str
     attempt: str | None = None
     contributed_by: str | None = None
+    # The environment and the node of that attempt, for pages.
+    environment: str | None = Field(default=None, exclude=True)
+    node: str | None = Field(default=None, exclude=True)
 
 
 def history(
@@ -86,6 +90,12 @@ def history(
         _point(row, package, versions.get(package, ""), target, cells.reason(row.run_id, row.reason))
         for row, versions, target in zip(rows, versions_of_rows, targets, strict=True)
     ]
+
+
+def environments_of_points(session: Session, points: Sequence[Point]) -> dict[str, Environment]:
+    """The environments of these points, by digest."""
+    digests = {point.environment for point in points if point.environment is not None}
+    return {digest: row.facts for digest, row in environments(session, digests).items()}
 
 
 def axis_of(versions_of_rows: Sequence[Mapping[str, str]], imported: Sequence[str]) -> str:
@@ -143,6 +153,8 @@ def _point(row: Row[Any], package: str, full_version: str, target: Target, reaso
         run=row.run_id,
         attempt=row.first_id,
         contributed_by=row.contributed_by,
+        environment=row.environment_digest,
+        node=row.node,
     )
 
 

@@ -22,7 +22,6 @@ from worker.contract.text import storable_text
 REASON_CHARACTERS = 2_000
 # On a page or in a run object. `GET /acts` lists all.
 MOST_SHOWN = 50
-LOCAL = "local"
 SUBMITTER = "submitter"
 OPERATOR = "operator"
 

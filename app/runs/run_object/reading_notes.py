@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from app.intake.reading import Need
@@ -46,6 +46,11 @@ def environment_differences(run: RunDocument) -> list[EnvironmentField]:
     claimed = run.report.environment
     used = {attempt.environment for job in run.jobs for attempt in job.attempts if attempt.counted}
     environments = [environment for digest, environment in run.environments.items() if digest in used]
+    return fields_that_differ(claimed, environments)
+
+
+def fields_that_differ(claimed: Environment, environments: Sequence[Environment]) -> list[EnvironmentField]:
+    """The fields of a claimed environment that none of these shares, the likeliest cause first."""
     if not environments:
         return []
     names = differing_fields(claimed, {})

@@ -16,7 +16,7 @@ from app.http.state import SessionDep, SettingsDep
 from app.http.submitter import WithdrawCookie, corrector_by_form
 from app.runs.lookup.answers import answer_and_warnings, answer_of_report, with_answer
 from app.runs.lookup.changes import list_changes
-from app.runs.lookup.history import history
+from app.runs.lookup.history import environments_of_points, history
 from app.runs.lookup.rates import with_counts
 from app.runs.lookup.reports import (
     ReportDetails,
@@ -147,6 +147,7 @@ def get_report(
             points,
             answer=Lazy(lambda: both()[0]),
             new_warnings=Lazy(lambda: both()[1]),
+            environments=lazily(environments_of_points, session, points if report.report.environment else ()),
             address=address,
             start=start,
             older=older,

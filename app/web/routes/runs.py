@@ -6,15 +6,16 @@ from contextlib import suppress
 from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import APIRouter, Cookie, Query, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
 from app.errors import ConflictError
 from app.http.access import CanRead, ViewerDep
 from app.http.checked_route import CheckedRoute
 from app.http.state import SessionDep, SettingsDep
-from app.http.submitter import WITHDRAW_COOKIE, CanCancel
+from app.http.submitter import CanCancel, WithdrawCookie
 from app.runs.lifecycle.cancel import cancel_run
+from app.runs.lookup.answers import is_decided, known_by_report
 from app.runs.lookup.runs import run_document
 from app.web.formats import Format, address_of, as_json, as_markdown, negotiate_format
 from app.web.pages import page
@@ -39,7 +40,7 @@ def get_run(
     start: Beginning = 0,
     compared: Annotated[int, Query(ge=0, le=10_000)] = 0,
     environment: Annotated[int, Query(ge=0, le=10_000)] = 0,
-    secret: Annotated[str | None, Cookie(alias=WITHDRAW_COOKIE, max_length=100)] = None,
+    secret: WithdrawCookie = None,
 ) -> Response:
     """A run. Its page is updated while the run goes on. The submitter gets a link to withdraw the report."""
     name, chosen = negotiate_format(run_id, request)
@@ -48,11 +49,16 @@ def get_run(
         return as_json(run)
     address = address_of(request, f"/runs/{name}")
     if chosen is Format.MARKDOWN:
-        return as_markdown(run_markdown(run, address=address))
-    url = None if secret is None else f"/withdraw/{quote(secret, safe='')}"
+        return as_markdown(run_markdown(run, address=address, of_report=known_by_report(session, run)))
     places = Places(cell=start, comparison=compared, environment=environment)
-    values = run_values(run, address=address, places=places)
-    return page("run.html", **values, withdraw_url=url, viewer=viewer)
+    values = run_values(
+        run,
+        address=address,
+        places=places,
+        of_report=known_by_report(session, run),
+        is_decided=is_decided(session, run),
+    )
+    return page("run.html", **values, withdraw_url=_withdraw_url(secret), viewer=viewer)
 
 
 @router.get("/runs/{run_id}/map")
@@ -66,11 +72,27 @@ def get_run_map(run_id: str, session: SessionDep, settings: SettingsDep, _may: C
 
 @router.get("/runs/{run_id}/fragment")
 def get_run_fragment(
-    run_id: str, request: Request, session: SessionDep, settings: SettingsDep, _may: CanRead
+    run_id: str,
+    request: Request,
+    session: SessionDep,
+    settings: SettingsDep,
+    _may: CanRead,
+    secret: WithdrawCookie = None,
 ) -> Response:
     """The part of a run's page that changes."""
     run = run_document(session, run_id, settings=settings)
-    return page("run_body.html", **run_values(run, address=address_of(request, f"/runs/{run.id}")))
+    values = run_values(
+        run,
+        address=address_of(request, f"/runs/{run.id}"),
+        of_report=known_by_report(session, run),
+        is_decided=is_decided(session, run),
+    )
+    return page("run_body.html", **values, withdraw_url=_withdraw_url(secret))
+
+
+def _withdraw_url(secret: str | None) -> str | None:
+    """The submitter's link that erases the report; None in other browsers."""
+    return None if secret is None else f"/withdraw/{quote(secret, safe='')}"
 
 
 @router.post("/runs/{run_id}/cancel")

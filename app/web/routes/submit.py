@@ -8,13 +8,14 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import RedirectResponse, Response
 from sqlalchemy.orm import Session
 
-from app.errors import InputError
+from app.errors import InputError, NotFoundError
 from app.http.access import CanSubmit, is_encrypted, token_of
 from app.http.checked_route import CheckedRoute
 from app.http.problems import status_of
 from app.http.state import SessionDep, SettingsDep
 from app.http.submitter import WITHDRAW_COOKIE
 from app.runs.lookup.answers import answer_of_run
+from app.runs.lookup.reports import report_details
 from app.runs.rows.presets import known_presets
 from app.runs.run_object.answer.part import AnswerPart
 from app.runs.run_object.document import ScriptPart
@@ -46,6 +47,26 @@ def post_plan(
     except InputError as error:
         return _page(session, form, settings=settings, problem=error)
     return _page(session, form, settings=settings, seen=seen, is_script=submission.script is not None)
+
+
+@router.get("/plan")
+def get_plan(session: SessionDep, settings: SettingsDep, _may: CanSubmit, report: str) -> Response:
+    """The form with the text of a report, so that its reporter can complete it. Nothing is stored.
+
+    Raises NotFoundError, also for a report that was withdrawn: its text is erased.
+    """
+    known = report_details(session, report)
+    if known.withdrawn_at is not None:
+        raise NotFoundError("This report was withdrawn: its text and its scripts are erased.")
+    claim = known.claim_text if not known.earlier_claims else known.earlier_claims[-1].claim_text
+    form = SubmissionForm(
+        text=known.text,
+        form=known.form,
+        claim=claim or "",
+        title=known.report.title if known.form == "script" else "",
+        source_url=known.report.source_url or "",
+    )
+    return post_plan(session, settings, _may, form)
 
 
 @router.post("/")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 from typing import Any
 
 from app.judging.judgement import Verdict
 from app.runs.lookup.cell import Cell, packages_used, repeatable
+from app.runs.run_object.answer.check_findings import checks_of_job, told_apart
+from app.runs.run_object.document import FindingPart
 from app.web.parts import Lazy, lazily
 from app.web.views.environments import environment_views, fact_text
 from app.web.views.runs import traces_of
@@ -36,10 +39,31 @@ def cell_values(cell: Cell) -> dict[str, Any]:
         "job": cell.job,
         "command": lazily(command_for, cell.label),
         "packages": lazily(packages_used, cell.script, environment),
+        "checks": lazily(_check_rows, cell),
         "facts": Lazy(lambda: list(_main_facts(environment).items())),
         "traces": lazily(traces_of, cell.run),
         "environments": lazily(environment_views, cell.run.environments),
     }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellCheck:
+    """A finding of the cell with the role of its check: the bug, or what is expected instead.
+
+    `number` is there if another check has the same words.
+    """
+
+    role: str
+    number: str
+    finding: FindingPart
+
+
+def _check_rows(cell: Cell) -> list[CellCheck]:
+    checks = cell.run.report.claim.checks
+    return [
+        CellCheck(role=check.role, number=told_apart(checks, check), finding=finding)
+        for check, finding in checks_of_job(checks, cell.job)
+    ]
 
 
 def _main_facts(environment: Environment) -> dict[str, str]:

@@ -13,6 +13,7 @@ from worker.contract import Environment
 # These say nothing new: variables follow from settings, and the fingerprint of a library from its path.
 _HIDDEN_FIELDS = ("variable.", "blas.fingerprint", "cpu.affinity")
 _PACKAGE = "package."
+_GIB = 2**30
 _DOES_NOT = {Verdict.DIFFERENT, Verdict.NOT_REPRODUCED}
 
 
@@ -52,6 +53,13 @@ def fact_text(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
+def field_text(name: str, value: object) -> str:
+    """A field of an environment as text: a number of bytes in GiB."""
+    if name.endswith("_bytes") and isinstance(value, int) and value >= _GIB:
+        return f"{value / _GIB:.1f} GiB"
+    return fact_text(value)
+
+
 def distinguishing_fields(run: RunDocument, *, most: int = 12) -> list[DistinguishingField]:
     """The fields that differ between targets where it happens and others; likely reasons first."""
     there, elsewhere = _environments_with(run, SIGHTINGS), _environments_with(run, _DOES_NOT)
@@ -89,7 +97,7 @@ def _distinguishing_field(
     name: str, there: Sequence[Environment], elsewhere: Sequence[Environment]
 ) -> DistinguishingField:
     one, other = (
-        tuple(dict.fromkeys(fact_text(each.get(name)) for each in side)) for side in (there, elsewhere)
+        tuple(dict.fromkeys(field_text(name, each.get(name)) for each in side)) for side in (there, elsewhere)
     )
     return DistinguishingField(
         name=name, there=one[:4], elsewhere=other[:4], likely=not set(one) & set(other)
@@ -110,7 +118,9 @@ def environment_views(
             name for name in differing_fields(environment, base) if not name.startswith("blas.fingerprint")
         ]
         packages = [name for name in names if name.startswith(_PACKAGE)]
-        rows = [(name, fact_text(environment.get(name))) for name in names if not name.startswith(_PACKAGE)]
+        rows = [
+            (name, field_text(name, environment.get(name))) for name in names if not name.startswith(_PACKAGE)
+        ]
         titles = (
             environment.get(name) for name in ("torch.version", "gpu.0.model", "cpu.model", "blas.path")
         )

@@ -11,8 +11,9 @@ from functools import partial
 
 from app.judging.judgement import CheckResult
 from app.judging.needs.status import NeedStatus
-from app.judging.verdict.contrast import ContrastKind
+from app.judging.report.owner import Owner
 from app.runs.run_object.answer.check_findings import findings_of, told_apart
+from app.runs.run_object.answer.contrast_sentence import contrast_sentence
 from app.runs.run_object.answer.disposition_part import DISPOSITIONS, DispositionPart
 from app.runs.run_object.answer.flips import flip_in
 from app.runs.run_object.answer.new_warnings import NewWarning, new_warnings_of, warning_text
@@ -32,6 +33,7 @@ from app.web.views.environment_text import environment_text
 from app.web.views.environments import distinguishing_fields
 from app.web.views.grid.since_sentence import since_sentence
 from app.web.views.grid.table import Grid
+from app.web.views.reporters_place import ReportersPlace, reporters_place
 from app.web.views.runs import label_of
 
 MOST_ROWS = 12
@@ -83,6 +85,9 @@ def run_markdown(
     removals: Sequence[RemovalPart] = (),
     bisections: Sequence[BisectionPart] = (),
     new_warnings: Lazy[list[NewWarning]] | None = None,
+    reporters: Lazy[ReportersPlace] | None = None,
+    elsewhere: Lazy[bool] | None = None,
+    of_report: str = "",
 ) -> str:
     """A run in a few lines.
 
@@ -102,9 +107,15 @@ def run_markdown(
             removals,
             bisections=bisections,
             new_warnings=new_warnings or Lazy(lambda: new_warnings_of(flip_in(run))),
+            reporters=reporters or Lazy(lambda: reporters_place(run, (), {})),
+            is_free_elsewhere=elsewhere or Lazy(lambda: False),
+            disposition=disposition,
+            is_known=bool(of_report),
         )
     )
-    return "\n\n".join(filter(None, [preface, *parts])) + "\n"
+    # For a run, what its report knows beyond it.
+    more = f"{_plain_sentence(of_report)} It is on the page of the report." if of_report else ""
+    return "\n\n".join(filter(None, [preface, more, *parts])) + "\n"
 
 
 def _preface(overruling: Overruling | None, disposition: DispositionPart | None) -> str:
@@ -127,9 +138,13 @@ def _parts(
     *,
     bisections: Sequence[BisectionPart],
     new_warnings: Lazy[list[NewWarning]],
+    reporters: Lazy[ReportersPlace],
+    is_free_elsewhere: Lazy[bool],
+    disposition: DispositionPart | None,
+    is_known: bool,
 ) -> Iterator[tuple[str, Callable[[], str]]]:
     """The parts in their order: the name of each, and the function that writes it."""
-    yield "the answer", lambda: _slots(answer())
+    yield "the answer", lambda: _slots(answer(), disposition)
     yield "the new warnings", lambda: _new_warnings(new_warnings())
     yield "the environment", lambda: _environment(run)
     yield "the next step", lambda: plain(wording.what_is_missing(run), "")
@@ -144,9 +159,12 @@ def _parts(
             ),
         )
     yield "what was fixed", lambda: _correction(run)
-    yield "the contrast", lambda: _contrast(run, answer())
+    yield (
+        "the contrast",
+        lambda: _contrast(run, answer(), is_free_elsewhere=is_free_elsewhere(), is_known=is_known),
+    )
     yield "the claims", lambda: _facets(run)
-    yield "the needs", lambda: _needs(run)
+    yield "the needs", lambda: _needs(run, reporters())
     yield "what decides it", lambda: _missing(run)
     yield "the test of the cause", lambda: plain(wording.cause_test_words(run))
     yield "what is gone", lambda: _removal(run, removals, answer().whose)
@@ -163,13 +181,14 @@ def _parts(
     )
 
 
-def _slots(answer: AnswerPart) -> str:
-    """The four lines that every copy begins with."""
+def _slots(answer: AnswerPart, disposition: DispositionPart | None) -> str:
+    """The four lines that every copy begins with. A maintainer may have decided what no test did."""
+    is_decided = disposition is not None and answer.owner is Owner.OPEN
     slots = (
         ("What", answer.what),
         ("Where", answer.where),
         ("How sure", answer.how_sure),
-        ("Whose", answer.whose),
+        ("Whose", "A maintainer decided it." if is_decided else answer.whose),
         ("Known", "" if answer.known is None else answer.known.words),
     )
     return "\n".join(f"- **{name}:** {_plain_sentence(text)}" for name, text in slots if text)
@@ -197,7 +216,7 @@ def _environment(run: RunDocument) -> str:
 
 def _missing(run: RunDocument) -> str:
     """Why it is not decided whether it is a defect."""
-    return "\n".join(f"Missing to decide it: {plain(each)}" for each in run.missing)
+    return "\n".join(f"Why it is not decided: {plain(each)}" for each in run.missing)
 
 
 def _removal(run: RunDocument, removals: Sequence[RemovalPart], whose: str) -> str:
@@ -214,10 +233,18 @@ def _removal(run: RunDocument, removals: Sequence[RemovalPart], whose: str) -> s
     return "\n\n".join(lines)
 
 
-def _needs(run: RunDocument) -> str:
+def _needs(run: RunDocument, reporters: ReportersPlace) -> str:
+    """The needs that were not tried. Another run of the report may have tried the reporter's versions."""
     needs = [need for need in run.needs if need.status is not NeedStatus.EXERCISED]
+    tried = reporters.of_other_run(run)
+    if tried:
+        needs = [need for need in needs if need.status is not NeedStatus.SUBSTITUTED]
     words = outcomes_in_words(need.model_copy(update={"name": plain(need.name)}) for need in needs)
-    return "\n\n".join(filter(None, (ignored_needs_words(run.report.ignored_needs), plain(words, ""))))
+    return "\n\n".join(
+        filter(
+            None, (ignored_needs_words(run.report.ignored_needs), plain(words, ""), _plain_sentence(tried))
+        )
+    )
 
 
 def _correction(run: RunDocument) -> str:
@@ -232,11 +259,9 @@ def _facets(run: RunDocument) -> str:
     return "\n".join(f"- Claim {_code(facet.name)}: {_name(facet.verdict)}" for facet in run.facets)
 
 
-def _contrast(run: RunDocument, answer: AnswerPart) -> str:
-    """The contrast. Nothing is said of a run without one if an older version in another run is free of it."""
-    if answer.baseline and run.contrast is not None and run.contrast.kind is ContrastKind.NONE:
-        return ""
-    words, label = wording.contrast_words(run)
+def _contrast(run: RunDocument, answer: AnswerPart, *, is_free_elsewhere: bool, is_known: bool) -> str:
+    """The place without it, or that there is none."""
+    words, label = contrast_sentence(run, answer, is_free_elsewhere=is_free_elsewhere, is_known=is_known)
     return f"{words} {_code(label)}." if label else words
 
 

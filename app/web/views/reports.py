@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from app.judging.judgement import CheckResult, ComparisonResult
+from app.judging.judgement import CheckResult, ComparisonResult, Verdict
 from app.runs.lookup.history import Point
 from app.runs.lookup.reports import ReportDetails
 from app.runs.run_object.answer.check_findings import findings_of, told_apart
+from app.runs.run_object.answer.contrast_sentence import contrast_sentence
 from app.runs.run_object.answer.new_warnings import NewWarning
 from app.runs.run_object.answer.part import AnswerPart
 from app.runs.run_object.claim_part import CheckPart, ClaimPart
 from app.runs.run_object.document import RunDocument
-from app.runs.run_object.reading_notes import environment_differences
 from app.states import OPEN_STATES
 from app.visible_text import can_hide
 from app.web.parts import Lazy, lazily
@@ -31,6 +31,8 @@ from app.web.views.grid.since_sentence import since_sentence
 from app.web.views.grid.table import Grid
 from app.web.views.markdown_copy import run_markdown
 from app.web.views.pictures import report_pictures
+from app.web.views.reporters_place import ReportersPlace, reporters_place
+from worker.contract import Environment
 
 MOST_COMPARED = 6
 
@@ -112,6 +114,7 @@ _WITHOUT_RUN: Mapping[str, Any] = {
     "tested": "",
     "comparisons": None,
     "both_shown": False,
+    "can_run": True,
     "attempts": None,
     "markdown": "",
 }
@@ -124,6 +127,7 @@ def report_values(
     *,
     answer: Lazy[AnswerPart],
     new_warnings: Lazy[list[NewWarning]],
+    environments: Lazy[dict[str, Environment]],
     address: str,
     start: int,
     older: int = 0,
@@ -149,7 +153,18 @@ def report_values(
         "new_warnings": new_warnings,
     }
     of_run = (
-        _WITHOUT_RUN if run is None else _of_run(report, run, grid, answer, new_warnings, address=address)
+        _WITHOUT_RUN
+        if run is None
+        else _of_run(
+            report,
+            run,
+            grid,
+            answer,
+            new_warnings,
+            address=address,
+            reporters=Lazy(lambda: reporters_place(run, points, environments())),
+            elsewhere=lazily(_seen_elsewhere, run, points),
+        )
     )
     return {**values, **of_run}
 
@@ -162,19 +177,26 @@ def _of_run(
     new_warnings: Lazy[list[NewWarning]],
     *,
     address: str,
+    reporters: Lazy[ReportersPlace],
+    elsewhere: Lazy[bool],
 ) -> dict[str, Any]:
     """The values of the current run of a report."""
-    claim, differing = lazily(claim_rows, run), lazily(environment_differences, run)
+    claim = lazily(claim_rows, run)
     return {
         "comparisons": lazily(comparison_list, run),
         "answer": answer,
         "since": Lazy(lambda: since_sentence(grid())),
         **_of_jobs(run),
         **_why(report, run),
-        "as_reported": Lazy(lambda: wording.as_reported(run, [field.name for field in differing()])),
+        "as_reported": Lazy(lambda: reporters().facts(run)),
+        "scope_sentence": Lazy(lambda: reporters().sentence(run)),
+        "scope_run": Lazy(lambda: reporters().other_run(run)),
+        "next_words": Lazy(lambda: _next_words(report, run, answer())),
+        "can_run": bool(run.jobs) or not run.ask,
+        "contrast": Lazy(lambda: contrast_sentence(run, answer(), is_free_elsewhere=elsewhere())),
         "claim": claim,
         "both_shown": Lazy(lambda: both_shown(claim())),
-        "place": differing,
+        "place": Lazy(lambda: reporters().fields),
         "distinguishing": lazily(distinguishing_fields, run),
         "traces": lazily(views.traces_of, run),
         "attempts": lazily(views.attempt_table, run),
@@ -191,9 +213,26 @@ def _of_run(
             removals=report.removals,
             bisections=latest_bisections(report.bisections),
             new_warnings=new_warnings,
+            reporters=reporters,
+            elsewhere=elsewhere,
         ),
         "live": run.state in OPEN_STATES,
     }
+
+
+def _seen_elsewhere(run: RunDocument, points: Sequence[Point]) -> bool:
+    """Whether another run of ours has a place without it, so that "every place" would not be true."""
+    return any(
+        point.verdict in {Verdict.NOT_REPRODUCED, Verdict.DIFFERENT}
+        and point.contributed_by is None
+        and point.run != run.id
+        for point in points
+    )
+
+
+def _next_words(report: ReportDetails, run: RunDocument, answer: AnswerPart) -> str:
+    is_decided = report.closed_at is not None or report.confirmed is not None or report.overruled is not None
+    return wording.next_words(run, answer.standing_owner, is_decided=is_decided)
 
 
 def _of_jobs(run: RunDocument) -> dict[str, Any]:

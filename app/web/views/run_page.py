@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
+from app.runs.run_object.answer.contrast_sentence import contrast_sentence
 from app.runs.run_object.answer.flips import flip_in
 from app.runs.run_object.answer.new_warnings import NewWarning, new_warnings_of
 from app.runs.run_object.document import RunDocument
@@ -16,7 +17,7 @@ from app.web.text.labels import STATES
 from app.web.views import runs as views
 from app.web.views.environments import environment_views
 from app.web.views.markdown_copy import run_markdown
-from app.web.views.wording import cause_test_words
+from app.web.views.wording import cause_test_words, next_words
 
 MOST_ENVIRONMENTS = 4
 
@@ -55,8 +56,17 @@ def state_words(run: RunDocument) -> str:
     return STATES[run.state]
 
 
-def run_values(document: RunDocument, *, address: str, places: Places = FIRST) -> dict[str, Any]:
+def run_values(
+    document: RunDocument,
+    *,
+    address: str,
+    places: Places = FIRST,
+    of_report: str = "",
+    is_decided: bool = False,
+) -> dict[str, Any]:
     """The values, most of them lazy.
+
+    `of_report` is what the report knows beyond the run. `is_decided`: a maintainer said the last word.
 
     `address` is the whole address of the page, and `places` are the beginnings of its long lists.
     """
@@ -66,6 +76,12 @@ def run_values(document: RunDocument, *, address: str, places: Places = FIRST) -
     return {
         "run": run,
         "tested": lazily(cause_test_words, run),
+        "next_words": Lazy(
+            lambda: next_words(run, run.answer.owner, is_decided=is_decided or bool(of_report))
+        ),
+        "of_report": of_report,
+        # The report may know what it depends on.
+        "contrast": lazily(contrast_sentence, run, is_known=bool(of_report)),
         "new_warnings": lazily(_new_warnings, run),
         "cells": Lazy(lambda: cells()[places.cell : places.cell + views.MOST_CELLS]),
         "cells_all": len(run.jobs),
@@ -91,7 +107,7 @@ def run_values(document: RunDocument, *, address: str, places: Places = FIRST) -
         # A cell that looks for a contrast goes on after the run has ended.
         "moves": run.state in OPEN_STATES or (run.contrast is not None and run.contrast.is_open),
         "state_words": state_words(run),
-        "markdown": lazily(run_markdown, run, address=address),
+        "markdown": lazily(run_markdown, run, address=address, of_report=of_report),
     }
 
 

@@ -5,37 +5,49 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.intake.text.corrected_environment import field_words
-from app.judging.judgement import Scope, Verdict
-from app.judging.verdict.contrast import ContrastKind
+from app.judging.judgement import SIGHTINGS, Scope, Verdict
+from app.judging.report.owner import Owner
 from app.runs.run_object.document import RunDocument
 from app.web.text.labels import SCOPES
 
 UNKNOWN_PLACE = (
     "The report does not say exactly in which environment it happened, so it may still be right there."
 )
-CONTRASTS = {
-    ContrastKind.TARGET: "Contrast: the same check is not met on",
-    ContrastKind.CONTROL: "Contrast: the report's control does not show it on",
-    ContrastKind.NONE: "Contrast: none. Nothing in this run is known to be free of it,"
-    " so it may have another cause.",
+
+
+_NEXT: dict[Verdict, str] = {
+    Verdict.NEEDS_INFO: "the reporter adds what is missing and submits it again,"
+    " as a new report with its own address.",
+    Verdict.REPRODUCED: "a maintainer decides whether this is a bug.",
+    Verdict.FLAKY: "a maintainer decides whether this is a bug.",
+    Verdict.DIFFERENT: "a maintainer looks at what happened instead, and decides.",
+    Verdict.NOT_REPRODUCED: "if it still happens to you, submit it again with your versions and your"
+    " machine. Else a maintainer may close the report.",
+    Verdict.CANNOT_SHOW: "a maintainer may run it on another machine.",
+    Verdict.OBSERVED: "the reporter or a maintainer says what is wrong in this result; nothing runs again"
+    " for that.",
+    Verdict.NO_RESULT: "anyone may run it again: nothing was measured.",
 }
 
-# With the target of the cell that was added to look for one.
-STILL_LOOKING = "Contrast: none yet. One target more is being tried, to find one that is free of it:"
-LOOKED = (
-    "Contrast: none. Nothing in this run is known to be free of it, so it may have another cause."
-    " One target more was tried to find one:"
-)
+
+def next_words(run: RunDocument, owner: Owner, *, is_decided: bool = False) -> str:
+    """The sentence for the reporter about who decides next. `owner` is that of the answer.
+
+    `is_decided`: a maintainer closed the report or confirmed the bug.
+    """
+    if run.verdict is None or run.contributed or run.withdrawn_at or is_decided or run.preset == "bisection":
+        return ""
+    words = _NEXT[run.verdict]
+    if run.verdict in SIGHTINGS and owner is Owner.DEFECT:
+        words = "a maintainer confirms the bug and decides what to do."
+    elif run.verdict in SIGHTINGS and owner is not Owner.OPEN:
+        words = "a maintainer decides whether this explanation settles the report."
+    return f"Next: {words}"
 
 
-def contrast_words(run: RunDocument) -> tuple[str, str]:
-    """The sentence about the contrast of a `reproduced`, and the label of its target; empty without them."""
-    contrast = run.contrast
-    if contrast is None or run.verdict is not Verdict.REPRODUCED:
-        return "", ""
-    if contrast.kind is ContrastKind.NONE and contrast.added is not None:
-        return (STILL_LOOKING if contrast.is_open else LOOKED), contrast.added
-    return CONTRASTS[contrast.kind], contrast.target or ""
+def shows_next(run: RunDocument) -> bool:
+    """Whether the next word appears at the address of this report. A completed report is a new one."""
+    return run.verdict is not Verdict.NEEDS_INFO
 
 
 def what_is_missing(run: RunDocument) -> str:
@@ -67,7 +79,7 @@ def as_reported(run: RunDocument, differing: Sequence[str]) -> str:
     `differing` has the fields of that environment that no machine of the run shares.
     """
     if run.scope is Scope.AS_REPORTED:
-        return "yes"
+        return "tried"
     fields = run.scope_differs or list(differing)
     # If the report does not name its version or its system, nobody knows whether ours is another one.
     unnamed = [name for name in fields if _is_unnamed(run, name)]
@@ -80,15 +92,15 @@ def as_reported(run: RunDocument, differing: Sequence[str]) -> str:
         for some in ([name for name in fields if name not in unnamed], unnamed)
     )
     if names:
-        return f"no, different: {names}"
+        return f"not tried; different here: {names}"
     if not run.report.environment:
         return "the report names no environment"
     return (
         f"not known: the report does not name {unknown}"
         if unknown
-        else "no"
+        else "not tried"
         if run.scope is Scope.ELSEWHERE
-        else "yes"
+        else "tried"
     )
 
 
@@ -121,4 +133,4 @@ def _is_unnamed(run: RunDocument, name: str) -> bool:
 
 
 # Their names in templates.
-SCOPE_FILTERS = {"scope_words": scope_words, "scope_fields": scope_fields}
+SCOPE_FILTERS = {"shows_next": shows_next, "scope_words": scope_words, "scope_fields": scope_fields}

@@ -25,8 +25,10 @@ _LOOKING = "One target more is being tried, to find one without it:"
 _LOOKED = "No place without it was found, though one target more was tried for that:"
 # Cells that only test for a cause are no contrast.
 _TESTS_ONLY = "It happened with the usual settings wherever it could be tested, and not on"
-# Too few attempts to tell the two rates apart.
-_MAYBE_CHANCE = "It may be chance that it was not seen on"
+_MAYBE_CHANCE = (
+    "Where it was not seen, too few attempts ran to rule out chance. So nothing shows yet what it depends on."
+)
+_NONE_KNOWN = "No place is known to be free of it, so nothing shows yet what it depends on."
 _SO = "so nothing shows yet what it depends on."
 
 
@@ -55,7 +57,7 @@ def contrast_sentence(
         return ContrastSentence()
     if contrast.kind is not ContrastKind.NONE:
         return ContrastSentence(_FOUND[contrast.kind], contrast.target or "")
-    if answer.baseline or answer.owner is Owner.SCRIPT:
+    if not run.chance_where and (answer.baseline or answer.owner is Owner.SCRIPT):
         return ContrastSentence()
     if contrast.is_open:
         return ContrastSentence(_LOOKING, contrast.added or "")
@@ -69,12 +71,15 @@ def contrast_sentence(
 
 
 def _without_contrast(run: RunDocument, added: str | None, *, is_free_elsewhere: bool) -> ContrastSentence:
-    free = [job.target for job in run.jobs if job.verdict in _FREE and not job.is_contrast]
-    by_chance = next((target.label for target in free if not CAUSE_TESTS.intersection(target.settings)), "")
-    if free:
-        return ContrastSentence(_MAYBE_CHANCE if by_chance else _TESTS_ONLY, by_chance or free[0].label)
     if added is not None:
         return ContrastSentence(_LOOKED, added)
+    if run.chance_where:
+        return ContrastSentence(_MAYBE_CHANCE)
+    free = [job.target for job in run.jobs if job.verdict in _FREE and not job.is_contrast]
+    if any(not CAUSE_TESTS.intersection(target.settings) for target in free):
+        return ContrastSentence(_NONE_KNOWN)
+    if free:
+        return ContrastSentence(_TESTS_ONLY, free[0].label)
     here = "In the latest run it" if is_free_elsewhere else "It"
     tested = {job.target.label for job in run.jobs if job.verdict not in _UNTESTED}
     could = "could be tested" if any(job.verdict in _UNTESTED for job in run.jobs) else "was tried"

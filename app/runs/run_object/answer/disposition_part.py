@@ -35,6 +35,22 @@ DISPOSITIONS: Mapping[MaintainersWord, DispositionWords] = {
 }
 
 
+# The reasons of the buttons that take one click back.
+UNDO_CLOSING = "It was closed by mistake."
+UNDO_CONFIRMING = "It was confirmed by mistake."
+# Reasons that are our words: whoever acts gave none of their own.
+STANDARD_REASONS = frozenset(
+    {*(words.sentence for words in DISPOSITIONS.values()), UNDO_CLOSING, UNDO_CONFIRMING}
+)
+# The name of whoever acts without a token, on the machine of the service.
+LOCAL = "local"
+
+
+def person_words(who: str) -> str:
+    """The name of whoever acted, for readers."""
+    return "someone on this machine" if who == LOCAL else who
+
+
 class DispositionPart(BaseModel):
     """The word of a maintainer: why a report is closed, or that it is a bug.
 
@@ -69,7 +85,7 @@ def reply_markdown(part: DispositionPart, *, summary: str, address: str, other: 
     measured = f"Measured: {summary}" if summary else "Measured: nothing yet."
     day = f"{part.created_at:%-d %b %Y}"
     act = "confirmed" if part.word == "confirmed" else "closed"
-    return f"{decided}\n{measured}\nEvidence: {address} ({act} by {_line(part.who)}, {day}).\n"
+    return f"{decided}\n{measured}\nEvidence: {address} ({act} by {_line(person_words(part.who))}, {day}).\n"
 
 
 def _line(text: str) -> str:

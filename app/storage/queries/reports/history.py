@@ -36,7 +36,7 @@ def points_of_report(
         select(
             AttemptRow.id,
             AttemptRow.outcome,
-            AttemptRow.environment_digest,
+            *(AttemptRow.environment_digest, AttemptRow.node),
             (AttemptRow.result["observation"] if with_outputs else cast(null(), JSONB)).label("seen"),
         )
         .where(*counted)
@@ -47,7 +47,7 @@ def points_of_report(
     seen = first.c.seen
     output = (
         first.c.id.label("first_id"),
-        first.c.outcome,
+        *(first.c.outcome, first.c.environment_digest, first.c.node),
         seen["stdout_digest"].astext.label("stdout_digest"),
         func.right(seen["stdout"].astext, OUTPUT_CHARACTERS).label("stdout"),
         func.length(seen["stdout"].astext).label("stdout_length"),

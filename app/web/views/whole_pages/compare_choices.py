@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from app.judging.judgement import SIGHTINGS
+from app.judging.judgement import SIGHTINGS, Verdict
 from app.runs.lookup.history import Point
 from app.targets.target import label_without_toolchain
 from app.web.text.labels import look
@@ -62,8 +63,9 @@ def compare_choices(
     listed = list(newest.values())[:MOST_CHOICES]
     numbers = {digest: at for at, digest in enumerate(dict.fromkeys(scripts), 1)}
     by_version = sorted(listed, key=lambda point: version_order(version_name(point)), reverse=True)
+    words = Counter(_words(point, numbers) for point in listed)
     groups = [
-        ChoiceGroup(name=one_line(name, 60), choices=[_choice(point, numbers) for point in part])
+        ChoiceGroup(name=one_line(name, 60), choices=[_choice(point, numbers, words) for point in part])
         for name, part in groupby(by_version, key=_version)
     ]
     known = {point.attempt for point in listed}
@@ -85,7 +87,14 @@ def _version(point: Point) -> str:
     return package_name(point.package, (version_name(point),))
 
 
-def _choice(point: Point, numbers: Mapping[str, int]) -> Choice:
+def _choice(point: Point, numbers: Mapping[str, int], same: Mapping[str, int]) -> Choice:
+    """The result as an option; `same` counts the options with the same words, which then name the node."""
+    words = _words(point, numbers)
+    node = f", node {one_line(point.node, 40)}" if same[words] > 1 and point.node else ""
+    return Choice(attempt=point.attempt or "", words=words + node)
+
+
+def _words(point: Point, numbers: Mapping[str, int]) -> str:
     parts = (
         label_without_toolchain(point.target),
         point.hardware,
@@ -94,20 +103,28 @@ def _choice(point: Point, numbers: Mapping[str, int]) -> Choice:
     )
     verdict = look(point.verdict).name if point.verdict is not None else "not judged"
     place = ", ".join(one_line(part, 40) for part in parts if part)
-    return Choice(
-        attempt=point.attempt or "", words=f"{_version(point)}: {verdict}, {place}, {point.at:%-d %b %Y}"
-    )
+    return f"{_version(point)}: {verdict}, {place}, {point.at:%-d %b %Y}"
 
 
 def _pair(points: Sequence[Point]) -> tuple[str, str]:
-    """Two results to begin with: where it was not seen, best in the same place, and where it was seen."""
+    """Two results to begin with: where it was not seen, best in the same place, and where it was seen.
+
+    Only if there are no others, one says nothing about the claim.
+    """
     if len(points) < 2:
         return "", ""
-    candidate = next((point for point in points if point.verdict in SIGHTINGS), points[0])
+    ran = next((point for point in points if _shows(point)), points[0])
+    candidate = next((point for point in points if point.verdict in SIGHTINGS), ran)
     others = [point for point in points if point is not candidate]
     place = label_without_toolchain(candidate.target)
 
-    def rank(point: Point) -> tuple[bool, bool]:
-        return point.verdict == candidate.verdict, label_without_toolchain(point.target) != place
+    def rank(point: Point) -> tuple[bool, bool, bool]:
+        is_same = point.verdict == candidate.verdict
+        return not _shows(point), is_same, label_without_toolchain(point.target) != place
 
     return min(others, key=rank).attempt or "", candidate.attempt or ""
+
+
+def _shows(point: Point) -> bool:
+    """Whether the script ran there so far that its result can be compared."""
+    return point.verdict not in {None, Verdict.CANNOT_SHOW, Verdict.NO_RESULT}
