@@ -150,8 +150,8 @@ def test_a_regression_is_what_happened() -> None:
     assert answer.what == "Regressed in numpy 2.4.0, fine in 2.3.5."
     assert answer.where == "Seen on AMD EPYC 9B14 with numpy 2.4.0. Not with numpy 2.3.5."
     assert answer.how_sure == (
-        "3 of 3 attempts (true rate at least 27 %) against 0 of 5 (true rate at most 45 %). That is hardly"
-        " chance: with equal rates it would come in 2 % of cases."
+        "3 of 3 attempts with numpy 2.4.0, 0 of 5 with 2.3.5. That is hardly chance: with equal rates it would"
+        " come in 2 % of cases."
     )
     assert answer.whose == "Open: it is not decided whether this is a bug."
     assert answer.owner is Owner.OPEN
@@ -163,7 +163,7 @@ def test_a_fix_is_named_if_nothing_shows_the_claim_any_more() -> None:
     answer = answer_of(fixed)
     assert answer.what == "Fixed in numpy 2.4.0; it happens in 2.3.5."
     assert (answer.owner, answer.whose) == (Owner.NOBODY, "Nobody's: it no longer happens.")
-    assert answer.how_sure.startswith("3 of 3 attempts")
+    assert answer.how_sure.startswith("3 of 3 attempts with numpy 2.3.5, 0 of 5 with 2.4.0. That is hardly")
     alone = answer_of(run(fixed.jobs[1]), Flip(ChangeKind.FIXED, "numpy", "2.3.5", "2.4.0"))
     assert alone.where == "Not on AMD EPYC 9B14 with numpy 2.4.0. Seen with numpy 2.3.5."
     still = run(*fixed.jobs, cell("2.4.0", SEEN, 3, 3, threads="1"))
@@ -185,12 +185,34 @@ def test_what_may_be_chance_is_no_regression() -> None:
     assert flip_in(run(cell("2.4.0", FLAKY, 1, 20), cell("2.3.5", GONE, 0, 5))) is None
 
 
+def test_equal_sums_have_other_bounds_where_one_place_has_fewer_attempts() -> None:
+    def words(*counts: int) -> str:
+        cells = [cell(f"2.{place}.0", GONE, 0, of) for place, of in enumerate(counts)]
+        return answer_of(run(*cells, verdict=GONE)).how_sure
+
+    assert words(3, 3, 3) == (
+        "0 of 9 attempts in 3 places. If it happens at all, then in at most 63 % of attempts in each place."
+    )
+    assert words(5, 2, 2) == (
+        "0 of 9 attempts in 3 places. If it happens at all, then in at most 78 % of attempts in the place"
+        " with the fewest attempts."
+    )
+
+
+def test_without_a_change_both_bounds_are_said_apart_from_the_counts() -> None:
+    cells = (cell("2.4.0", SEEN, 3, 3), cell("2.4.0", GONE, 0, 5, threads="1"))
+    assert answer_of(run(*cells)).how_sure == (
+        "3 of 3 attempts where it was seen, 0 of 5 elsewhere. So it happens there in at least 27 % of attempts;"
+        " elsewhere, if at all, in at most 45 %."
+    )
+
+
 def test_rates_of_versions_are_not_merged() -> None:
     matched = {"2.4.6": 8, "2.4.0": 4, "2.3.5": 9, "2.2.0": 6}
     answer = answer_of(run(*(cell(version, FLAKY, met, 20) for version, met in matched.items())))
     assert answer.how_sure == (
-        "8 of 20 attempts (true rate 12 to 74 %), 4 of 20 attempts (true rate 2 to 55 %), "
-        "9 of 20 attempts (true rate 15 to 78 %) and 1 more place."
+        "8 of 20 attempts (in the long run 12 to 74 %), 4 of 20 attempts (in the long run 2 to 55 %), "
+        "9 of 20 attempts (in the long run 15 to 78 %) and 1 more place."
     )
     assert answer.where == "Seen on AMD EPYC 9B14 with numpy 2.2.0, 2.3.5, 2.4.0 and 2.4.6."
 

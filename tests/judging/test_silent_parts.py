@@ -126,7 +126,9 @@ def test_a_bound_says_on_how_many_attempts_it_rests() -> None:
     interval = {"low": 0.025, "high": 1.0, "level": 0.95, "method": "confidence-sequence"}
     warm = cell(Verdict.REPRODUCED, attempts=attempts, rate_interval=interval)
     sure = answer_of(run(warm, claim={"checks": [OUTPUT]})).how_sure
-    assert sure == "3 of 3 attempts, 1 of them independent (true rate at least 2 %)."
+    assert sure == (
+        "3 of 3 attempts, 1 of them independent. If it only happens sometimes, then in at least 2 % of attempts."
+    )
 
 
 def test_an_open_run_names_the_place_and_the_counts_so_far() -> None:
@@ -135,7 +137,9 @@ def test_an_open_run_names_the_place_and_the_counts_so_far() -> None:
     )
     answer = answer_of(begun)
     assert answer.where.startswith("Seen on a CPU")
-    assert answer.how_sure == "3 of 3 attempts (true rate at least 27 %)."
+    assert answer.how_sure == (
+        "3 of 3 attempts. If it only happens sometimes, then in at least 27 % of attempts."
+    )
 
 
 @pytest.mark.parametrize("verdict", [Verdict.REPRODUCED, Verdict.NOT_REPRODUCED, Verdict.DIFFERENT])

@@ -17,7 +17,7 @@ class KnownAnswer(BaseModel):
     run: str = Field(description="id of the earlier run")
     what: str = Field(description="what happened there, in a sentence")
     where: str = Field(description="cards and CPUs by name, with versions of packages")
-    how_sure: str = Field(description="counts of attempts, with 95 % intervals")
+    how_sure: str = Field(description="counts of attempts, and which rates they leave open (95 %)")
     whose: str = Field(description="`owner` in a sentence")
     owner: Owner = Field(description="to whom the behaviour belongs, by that run")
     finished_at: datetime | None = Field(default=None, description="when that run ended")
@@ -39,7 +39,11 @@ class AnswerPart(BaseModel):
 
     what: str = Field(default="", description="such as `Regressed in numpy 2.4.0, fine in 2.3.5.`")
     where: str = Field(default="", description="cards and CPUs by name, with versions of packages")
-    how_sure: str = Field(default="", description="counts of attempts on both sides, with 95 % intervals")
+    how_sure: str = Field(
+        default="",
+        description="counts of attempts on both sides, with a test of the two or the rates that they leave open"
+        " (95 %)",
+    )
     whose: str = Field(default="", description="`owner` in a sentence")
     owner: Owner = Owner.NOBODY
     baseline: str | None = Field(

@@ -15,12 +15,31 @@ MOST_RATES = 3
 
 
 def sighting_words(there: Sequence[JobPart], elsewhere: Sequence[JobPart]) -> str:
-    """The counts where it was seen against those where it was not, with 95 % intervals of the rates."""
+    """The counts where it was seen and where it was not, then the rates that they leave open."""
     free = [job for job in elsewhere if job.of and not job.matched]
-    words = _seen_words([job for job in there if job.of])
-    if not words:
+    shown = [job for job in there if job.of]
+    if not shown:
         return ""
-    return f"{words} against {_free_words(free)}." if free else f"{words}."
+    counts, low = _seen_words(shown), _least(shown)
+    if not free:
+        sometimes = f" If it only happens sometimes, then in at least {low} of attempts{_weakest(shown)}."
+        return f"{counts}.{sometimes if low else ''}"
+    high = _most(free)
+    bounds = [f"there in at least {low} of attempts"] if low else []
+    bounds += [f"elsewhere, if at all, in at most {high}{'' if low else ' of attempts'}"] if high else []
+    each = " (in each place)" if len(shown) > 1 or len(free) > 1 else ""
+    words = f"{counts} where it was seen, {_count_of_free(free)} elsewhere."
+    return f"{words} So it happens {'; '.join(bounds)}{each}." if bounds else words
+
+
+def both_sides_words(shows: tuple[str, JobPart], free: tuple[str, JobPart]) -> str:
+    """The counts of both sides of a change, each beside its version. A test says what they are worth."""
+    sides = [
+        f"{job.matched} of {job.of}{f' {_attempts(job.of)}' if place == 0 else ''} with {version}"
+        f"{_independent_words([job])}"
+        for place, (version, job) in enumerate((shows, free))
+    ]
+    return f"{', '.join(sides)}."
 
 
 def chance_of(before: JobPart, after: JobPart) -> Homogeneity | None:
@@ -41,17 +60,18 @@ def chance_words(chance: Homogeneity) -> str:
 def absence_words(jobs: Sequence[JobPart]) -> str:
     """The count of attempts without the claim, and what may have been missed."""
     free = [job for job in jobs if job.of]
-    return f"{_free_words(free, noun=' attempts')}." if free else ""
+    if not free:
+        return ""
+    high = _most(free)
+    maybe = f" If it happens at all, then in at most {high} of attempts{_weakest(free)}."
+    return f"{_count_of_free(free, noun=' attempts')}.{maybe if high else ''}"
 
 
 def _seen_words(jobs: Sequence[JobPart]) -> str:
-    """`3 of 3 attempts (true rate at least 27 %)`; cells with another count than all are named one by one."""
-    if jobs and all(job.matched == job.of for job in jobs):
+    """`3 of 3 attempts`; cells with another count than all are named one by one, each with its rate."""
+    if _shows_always(jobs):
         count = sum(job.of for job in jobs)
-        lows = [interval.low for job in jobs if (interval := _interval(job)) is not None]
-        where, each = _places(jobs)
-        bound = f" (true rate at least {_percent(min(lows))}{each})" if len(lows) == len(jobs) else ""
-        return f"{count} of {count} {_attempts(count)}{where}{_independent_words(jobs)}{bound}"
+        return f"{count} of {count} {_attempts(count)}{_places(jobs)}{_independent_words(jobs)}"
     rates = [f"{name}{_rate_words(job)}" for job, name in zip(jobs, _names(jobs), strict=True)][:MOST_RATES]
     more = len(jobs) - len(rates)
     return "; ".join(rates) + (f" and {more} more place{'' if more == 1 else 's'}" if more > 0 else "")
@@ -69,26 +89,46 @@ def _names(jobs: Sequence[JobPart]) -> list[str]:
     return [f"{name}: " for name in (short if len(set(short)) == len(short) else whole)]
 
 
+def _shows_always(jobs: Sequence[JobPart]) -> bool:
+    return all(job.matched == job.of for job in jobs)
+
+
 def _rate_words(job: JobPart) -> str:
     interval = _interval(job)
     words = f"{job.matched} of {job.of} {_attempts(job.of)}"
     if interval is None:
         return words
-    rate = f"true rate {100 * interval.low:.0f} to {_percent(interval.high)}"
+    rate = f"in the long run {100 * interval.low:.0f} to {_percent(interval.high)}"
     return f"{words}{_independent_words([job])} ({rate})"
 
 
-def _free_words(jobs: Sequence[JobPart], *, noun: str = "") -> str:
+def _count_of_free(jobs: Sequence[JobPart], *, noun: str = "") -> str:
     count = sum(job.of for job in jobs)
+    return f"0 of {count}{noun}{_places(jobs)}{_independent_words(jobs) if _most(jobs) else ''}"
+
+
+def _least(jobs: Sequence[JobPart]) -> str:
+    """The lower bound of the weakest place; empty without one, and where rates of their own are said."""
+    lows = [interval.low for job in jobs if (interval := _interval(job)) is not None]
+    return _percent(min(lows)) if _shows_always(jobs) and len(lows) == len(jobs) else ""
+
+
+def _most(jobs: Sequence[JobPart]) -> str:
+    """The upper bound of the weakest place; empty without one."""
     bounds = [upper for job in jobs if (upper := _upper_bound(job)) is not None]
-    where, each = _places(jobs)
-    limit = f" (true rate at most {_percent(max(bounds))}{each})" if len(bounds) == len(jobs) else ""
-    return f"0 of {count}{noun}{where}{_independent_words(jobs) if limit else ''}{limit}"
+    return _percent(max(bounds)) if bounds and len(bounds) == len(jobs) else ""
 
 
-def _places(jobs: Sequence[JobPart]) -> tuple[str, str]:
+def _weakest(jobs: Sequence[JobPart]) -> str:
+    """The places that a bound is for. Equal sums over places have other bounds if one has fewer attempts."""
+    if len(jobs) < 2:
+        return ""
+    return " in each place" if len({job.of for job in jobs}) == 1 else " in the place with the fewest attempts"
+
+
+def _places(jobs: Sequence[JobPart]) -> str:
     """Words for a count over several cells; empty for one."""
-    return (f" in {len(jobs)} places", " in each") if len(jobs) > 1 else ("", "")
+    return f" in {len(jobs)} places" if len(jobs) > 1 else ""
 
 
 def _interval(job: JobPart) -> RateInterval | None:

@@ -24,7 +24,13 @@ from app.runs.run_object.answer.places import (
     place_words,
     places_of,
 )
-from app.runs.run_object.answer.rates import absence_words, chance_of, chance_words, sighting_words
+from app.runs.run_object.answer.rates import (
+    absence_words,
+    both_sides_words,
+    chance_of,
+    chance_words,
+    sighting_words,
+)
 from app.runs.run_object.answer.silent_parts import (
     NEITHER,
     NOTHING_VARIES,
@@ -202,17 +208,22 @@ def _sides(run: RunDocument) -> tuple[list[JobPart], list[JobPart]]:
 
 def _how_sure(run: RunDocument, verdict: Verdict | None, flip: Flip | None) -> str:
     there, elsewhere = _sides(run)
-    if flip is not None and flip.before is not None and flip.after is not None:
-        pair = [[flip.after], [flip.before]]
-        there, elsewhere = pair if flip.kind is ChangeKind.REGRESSED else pair[::-1]
     words = ""
+    if flip is not None and flip.before is not None and flip.after is not None:
+        newer, older = (_release(flip.newer), flip.after), (_release(flip.older), flip.before)
+        shows, free = (newer, older) if flip.kind is ChangeKind.REGRESSED else (older, newer)
+        chance = _chance(flip)
+        if chance is not None:
+            # The test says whether the sides differ. A bound of each side beside it would seem to deny that.
+            version = f"{display_name(flip.package)} {shows[0]}"
+            return f"{both_sides_words((version, shows[1]), free)} {chance_words(chance)}"
+        there, elsewhere = [shows[1]], [free[1]]
     if verdict in SIGHTINGS or flip is not None:
         words = sighting_words(there, elsewhere)
     elif verdict is Verdict.NOT_REPRODUCED:
         words = absence_words([job for job in elsewhere if job.verdict is Verdict.NOT_REPRODUCED])
-    chance = None if flip is None else _chance(flip)
     if words:
-        return words if chance is None else f"{words} {chance_words(chance)}"
+        return words
     count = sum(
         attempt.counted and attempt.outcome is not None for job in run.jobs for attempt in job.attempts
     )
