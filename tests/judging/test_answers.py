@@ -150,8 +150,8 @@ def test_a_regression_is_what_happened() -> None:
     assert answer.what == "Regressed in numpy 2.4.0, fine in 2.3.5."
     assert answer.where == "Seen on AMD EPYC 9B14 with numpy 2.4.0. Not with numpy 2.3.5."
     assert answer.how_sure == (
-        "3 of 3 attempts with numpy 2.4.0, 0 of 5 with 2.3.5. That is hardly chance: with equal rates it would"
-        " come in 2 % of cases."
+        "3 of 3 attempts with numpy 2.4.0, 0 of 5 with 2.3.5. That is hardly chance: with equal rates it"
+        " would come in 2 % of cases."
     )
     assert answer.whose == "Open: it is not decided whether this is a bug."
     assert answer.owner is Owner.OPEN
@@ -202,8 +202,8 @@ def test_equal_sums_have_other_bounds_where_one_place_has_fewer_attempts() -> No
 def test_without_a_change_both_bounds_are_said_apart_from_the_counts() -> None:
     cells = (cell("2.4.0", SEEN, 3, 3), cell("2.4.0", GONE, 0, 5, threads="1"))
     assert answer_of(run(*cells)).how_sure == (
-        "3 of 3 attempts where it was seen, 0 of 5 elsewhere. So it happens there in at least 27 % of attempts;"
-        " elsewhere, if at all, in at most 45 %."
+        "3 of 3 attempts where it was seen, 0 of 5 elsewhere. So it happens there in at least 27 % of"
+        " attempts; elsewhere, if at all, in at most 45 %."
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 from judging_builders import CPU, NO_CUDA, check, claim, prints, raises, result, script, several
 
 from app.intake.claim.claims import Check, CheckKind, Claim, Over
-from app.judging.check.reach import TOO_FEW_ATTEMPTS
+from app.judging.check.reach import UNSEEN_IN_FEW
 from app.judging.judgement import Verdict
 from app.judging.verdict.attempts_needed import (
     ALWAYS,
@@ -198,7 +198,7 @@ def test_a_never_needs_many_attempts_where_chance_decides(
     if told.kind is CheckKind.CRASH:
         assert played({"stdout": "fine\n"}, told=claim(told), script_text=text, unseeded=unseeded) == attempts
         few = judge_job(claim(told), of, CPU, several(attempts - 1, "fine\n"), plan=QUICK)
-        is_few = (few.verdict, few.reason) == (Verdict.CANNOT_SHOW, TOO_FEW_ATTEMPTS)
+        is_few = (few.verdict, few.reason) == (Verdict.CANNOT_SHOW, UNSEEN_IN_FEW)
         assert is_few is (attempts == LEAST_FOR_SOMETIMES)
 
 

@@ -52,6 +52,19 @@ def test_the_newest_run_of_our_own_stands_and_says_what_else_was_shown() -> None
     assert [word.shown_here for word in found.contributed] == [True, False]
 
 
+def test_a_bisection_replaces_only_what_it_contradicts() -> None:
+    def stands(bisection: Verdict, *others: Verdict) -> str | None:
+        newest = RunVerdict(run="bisection", verdict=bisection, is_bisection=True)
+        return current_verdict([newest, *map(run, others)]).run
+
+    seen, gone, cannot = Verdict.REPRODUCED, Verdict.NOT_REPRODUCED, Verdict.CANNOT_SHOW
+    assert stands(seen, seen, gone) == "reproduced-None"
+    assert stands(Verdict.FLAKY, seen) == "reproduced-None"
+    assert stands(cannot, seen) == stands(Verdict.NO_RESULT, seen) == "reproduced-None"
+    assert stands(gone, seen) == stands(seen, gone) == "bisection"
+    assert stands(seen, Verdict.NO_RESULT) == stands(seen) == stands(cannot) == "bisection"
+
+
 def test_trouble_of_ours_takes_nothing_back() -> None:
     assert current_verdict([run(Verdict.NO_RESULT), run(Verdict.FLAKY)]).verdict is Verdict.FLAKY
     assert current_verdict([run(Verdict.NO_RESULT)]).verdict is Verdict.NO_RESULT

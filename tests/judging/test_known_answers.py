@@ -89,8 +89,8 @@ def test_the_known_answer_says_what_was_measured_on_which_version() -> None:
     assert known.where == "Seen on AMD EPYC 9B14 with numpy 2.4.0."
     assert known.words == (
         "An earlier run measured: It happens, as reported. Seen on AMD EPYC 9B14 with numpy 2.4.0."
-        " 3 of 3 attempts. If it only happens sometimes, then in at least 27 % of attempts. Rounding, no defect."
-        " Every operation is as exact as its type allows. The difference is rounding."
+        " 3 of 3 attempts. If it only happens sometimes, then in at least 27 % of attempts. Rounding, no"
+        " defect. Every operation is as exact as its type allows. The difference is rounding."
     )
 
 

@@ -127,7 +127,8 @@ def test_a_bound_says_on_how_many_attempts_it_rests() -> None:
     warm = cell(Verdict.REPRODUCED, attempts=attempts, rate_interval=interval)
     sure = answer_of(run(warm, claim={"checks": [OUTPUT]})).how_sure
     assert sure == (
-        "3 of 3 attempts, 1 of them independent. If it only happens sometimes, then in at least 2 % of attempts."
+        "3 of 3 attempts, 1 of them independent. If it only happens sometimes, then in at least 2 % of"
+        " attempts."
     )
 
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
 
 import pytest
+from sqlalchemy import update
 from stage import Stage, result
 
 from app.errors import ConflictError, InputError
 from app.judging.judgement import Verdict
+from app.runs.lookup.answers import with_answer
+from app.runs.lookup.matrix import matrix
+from app.runs.lookup.reports import report_details
 from app.runs.run_object.bisection_document import BisectionDocument
 from app.runs.run_object.bisection_state import BisectionRequest
 from app.runs.submission.bisections import (
@@ -18,6 +23,7 @@ from app.runs.submission.bisections import (
     start_bisection,
 )
 from app.settings import ServiceSettings
+from app.storage.models import NodeRow
 from app.targets.target import Target
 from app.targets.versions.bisection import Kind
 from worker.contract import Attempt, Hello, Level, Observation, Outcome, ToolchainFacts
@@ -34,7 +40,15 @@ def stage(database: str, broker_url: str) -> Iterator[Stage]:
     stage.close()
 
 
-def say_hello(stage: Stage, name: str, *, instance: str = "one", slots: int = 2) -> None:
+def say_hello(
+    stage: Stage,
+    name: str,
+    *,
+    instance: str = "one",
+    slots: int = 2,
+    releases: Sequence[str] = RELEASES,
+    is_there: bool = True,
+) -> None:
     facts = [
         ToolchainFacts(
             name=f"torch-{release}",
@@ -43,7 +57,7 @@ def say_hello(stage: Stage, name: str, *, instance: str = "one", slots: int = 2)
             torch=release,
             detail="Python 3.11.7",
         )
-        for release in RELEASES
+        for release in releases
     ]
     stage.say(
         Hello(
@@ -55,7 +69,8 @@ def say_hello(stage: Stage, name: str, *, instance: str = "one", slots: int = 2)
             cores=4,
         )
     )
-    stage.beat(name, instance=instance)
+    if is_there:
+        stage.beat(name, instance=instance)
 
 
 def report_of(stage: Stage) -> str:
@@ -86,7 +101,9 @@ def answered(attempt: Attempt, *, node: str = "n1", instance: str = "one", **mor
     )
 
 
-def play(stage: Stage, bisection_id: str, is_seen: Callable[[str], bool], *, most: int = 200) -> int:
+def play(
+    stage: Stage, bisection_id: str, is_seen: Callable[[str], bool], *, most: int = 200, instance: str = "one"
+) -> int:
     """Answer every attempt of the bisection until it ends. Returns their number."""
     own = 0
     for _ in range(most):
@@ -94,8 +111,9 @@ def play(stage: Stage, bisection_id: str, is_seen: Callable[[str], bool], *, mos
             return own
         for attempt in stage.dispatch():
             own += any(row.id == attempt.attempt_id for row in stage.attempts(bisection_id))
-            stage.start(attempt, node="n1")
-            stage.say(answered(attempt) if is_seen(attempt.toolchain) else passed(attempt))  # type: ignore[arg-type]
+            stage.start(attempt, node="n1", instance=instance)
+            tell = answered if is_seen(attempt.toolchain) else passed
+            stage.say(tell(attempt, instance=instance))  # type: ignore[arg-type]
     raise AssertionError("it does not end")
 
 
@@ -146,6 +164,74 @@ def test_it_ends_with_the_neighbours_of_the_change(stage: Stage) -> None:
     tried = {point.target.toolchain for point in ended.points if point.of}
     assert {job.target.toolchain for job in run.jobs} == tried
     assert all(attempt.start == "cold" for job in run.jobs for attempt in job.attempts)
+
+
+def play_run(stage: Stage, run_id: str, is_seen: Callable[[str], bool]) -> None:
+    """Answer every attempt until a run ends."""
+    for _ in range(50):
+        if stage.run(run_id).state not in {"queued", "running"}:
+            return
+        for attempt in stage.dispatch():
+            stage.start(attempt, node="n1")
+            stage.say(answered(attempt) if is_seen(attempt.toolchain) else passed(attempt))  # type: ignore[arg-type]
+    raise AssertionError("it does not end")
+
+
+def test_its_few_attempts_replace_no_fuller_result_that_they_do_not_contradict(stage: Stage) -> None:
+    submitted = stage.submit(repeats=3).document
+    report = submitted.report.id or ""
+    is_seen = new_from("2.11.0")
+    play_run(stage, submitted.id, is_seen)
+    begun = begin(stage, report)
+    play(stage, begun.id, is_seen)
+
+    def newest_cell() -> tuple[str | None, str, str]:
+        with stage.session() as session:
+            details = with_answer(session, report_details(session, report))
+            cells = {cell.label: cell for cell in matrix(session, report).cells}
+            assert details.answer is not None
+            return details.standing.run, cells["cpu@torch-2.13.0"].run, details.answer.how_sure
+
+    assert newest_cell() == (
+        submitted.id,
+        submitted.id,
+        "3 of 3 attempts. If it only happens sometimes, then in at least 27 % of attempts.",
+    )
+    # A result that contradicts the older one is no repetition of it.
+    other = begin(stage, report)
+    play(stage, other.id, lambda _toolchain: False)
+    assert newest_cell()[:2] == (other.id, other.id)
+
+
+def test_versions_that_no_node_has_now_answer_by_what_earlier_runs_measured(stage: Stage) -> None:
+    report = report_of(stage)
+    is_seen = new_from("2.10.0")
+    play(stage, begin(stage, report).id, is_seen)
+    say_hello(stage, "n1", instance="two", releases=("2.9.1", "2.13.0"))
+    begun = begin(stage, report)
+    play(stage, begun.id, is_seen, instance="two")
+    ended = shown(stage, begun.id)
+    assert (ended.last_good, ended.first_bad, ended.exact) == ("2.9.1", "2.10.0", True)
+    assert "2.10.0" in {point.value for point in ended.points if point.earlier}
+    assert {job.target.toolchain for job in stage.run(begun.id).jobs} == {"torch-2.9.1", "torch-2.13.0"}
+    assert " are of earlier runs: no node has " in ended.summary
+
+
+def test_a_version_that_no_node_has_now_and_nobody_measured_stays_open(stage: Stage) -> None:
+    report = report_of(stage)
+    say_hello(stage, "away", is_there=False)
+    say_hello(stage, "n1", instance="two", releases=("2.9.1", "2.13.0"))
+    with stage.session() as session:
+        long_ago = datetime(2020, 1, 1, tzinfo=UTC)
+        session.execute(update(NodeRow).where(NodeRow.name == "away").values(seen_at=long_ago))
+    begun = begin(stage, report)
+    play(stage, begun.id, new_from("2.11.0"), instance="two")
+    ended = shown(stage, begun.id)
+    assert (ended.last_good, ended.first_bad, ended.exact) == ("2.9.1", "2.13.0", False)
+    assert ended.summary.startswith(
+        "It appeared in one after torch 2.9.1 and not after 2.13.0: no node has what lies between."
+    )
+    assert [point.value for point in ended.points] == list(RELEASES)
 
 
 def test_a_fix_is_told_as_such_also_beside_another_bisection(stage: Stage) -> None:

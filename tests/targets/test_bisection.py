@@ -141,6 +141,37 @@ def test_an_answer_that_the_retrial_contradicts_is_given_up() -> None:
     assert bisection.result().kind is Kind.THROUGHOUT
 
 
+def test_points_that_cannot_be_tried_again_count_and_are_not_tried() -> None:
+    def bisect(
+        earlier: dict[int, tuple[int, int]], shown: Collection[int]
+    ) -> tuple[BisectionResult, set[int]]:
+        bisection = Bisection(7, by_chance=False)
+        for point, (seen, of) in earlier.items():
+            for number in range(of):
+                bisection.observe(point, seen=number < seen)
+            bisection.close(point)
+        tried: set[int] = set()
+        for _ in range(100):
+            if bisection.done:
+                assert bisection.next_points() == []
+                return bisection.result(), tried
+            point = bisection.next_points()[0]
+            tried.add(point)
+            bisection.observe(point, seen=point in shown)
+        raise AssertionError("it does not end")
+
+    regressed = dict.fromkeys(range(1, 6), (3, 3))
+    result, tried = bisect(regressed, {6})
+    assert (result.kind, result.before, result.after, result.is_exact()) == (Kind.APPEARED, 0, 1, True)
+    assert tried == {0, 6}
+    inside, _ = bisect({1: (0, 5), 2: (0, 5), 3: (3, 3), 4: (3, 3), 5: (3, 3)}, {6})
+    assert (inside.before, inside.after) == (2, 3)
+    # What only the absent ones could decide stays open, and the search ends.
+    open_, tried = bisect({1: (0, 1), 2: (1, 2), 3: (0, 2), 4: (2, 3), 5: (3, 3)}, {6})
+    assert not open_.is_exact()
+    assert tried <= {0, 6}
+
+
 def test_where_attempts_run_out_the_answer_is_a_range_with_its_probability() -> None:
     bisection = Bisection(20)
     for _ in range(8):

@@ -114,6 +114,11 @@ MET_WHEN_OBSERVED = _reason(
     "The bug came only in the attempt whose statements were observed, which makes the script slower.",
 )
 TOO_FEW_ATTEMPTS = _reason("too_few_attempts", "Too few attempts gave a usable result.", WhoCanAct.SERVICE)
+UNSEEN_IN_FEW = _reason(
+    TOO_FEW_ATTEMPTS.code,
+    "It was not seen, but in too few attempts to say that it does not happen.",
+    WhoCanAct.SERVICE,
+)
 TOO_NOISY = _reason(
     "too_noisy", "The two times are too close to each other, or vary too much, to compare them."
 )

@@ -10,16 +10,21 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
 
-from app.judging.judgement import Verdict
+from app.judging.judgement import INCONCLUSIVE, Verdict
+from app.judging.report.change import agree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunVerdict:
-    """The verdict of an ended run. `contributed_by` is None for a run of our own nodes."""
+    """The verdict of an ended run. `contributed_by` is None for a run of our own nodes.
+
+    A bisection tries each target as seldom as it can, so it says less of each than another run.
+    """
 
     run: str
     verdict: Verdict
     contributed_by: str | None = None
+    is_bisection: bool = False
 
 
 class ContributedVerdict(BaseModel):
@@ -46,11 +51,20 @@ class CurrentVerdict(BaseModel):
 def current_verdict(runs: Sequence[RunVerdict]) -> CurrentVerdict:
     """The current verdict from the runs of a report, newest first.
 
-    It is the verdict of our newest run with a result, or of the newest run if none has a result.
+    It is the verdict of our newest run with a result, or of the newest run if none has a result. A bisection
+    that does not contradict the newest other run does not replace it.
     """
     own = [run for run in runs if run.contributed_by is None]
     with_result = [run for run in own if run.verdict is not Verdict.NO_RESULT]
     current = next(iter(with_result or own), None)
+    other = next((run for run in with_result if not run.is_bisection), None)
+    if (
+        current is not None
+        and current.is_bisection
+        and other is not None
+        and not _contradicts(current, other)
+    ):
+        current = other
     own_verdicts = {run.verdict for run in own}
     return CurrentVerdict(
         verdict=None if current is None else current.verdict,
@@ -66,3 +80,7 @@ def current_verdict(runs: Sequence[RunVerdict]) -> CurrentVerdict:
             if run.contributed_by is not None
         ),
     )
+
+
+def _contradicts(bisection: RunVerdict, other: RunVerdict) -> bool:
+    return bisection.verdict not in INCONCLUSIVE and not agree(bisection.verdict, other.verdict)

@@ -16,7 +16,7 @@ from app.judging.check.reach import (
     NOT_ADDED,
     NOTHING_SHOWN,
     SETTING_NOT_IN_FORCE,
-    TOO_FEW_ATTEMPTS,
+    UNSEEN_IN_FEW,
     commonest,
     lack_of,
 )
@@ -353,7 +353,7 @@ def _by_attempts(
         # It ended as well as the others, and showed neither the claimed nor the right behaviour.
         return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=NOTHING_SHOWN, of=cold, findings=findings)
     if cold < least:
-        return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=TOO_FEW_ATTEMPTS, of=cold, findings=findings)
+        return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=UNSEEN_IN_FEW, of=cold, findings=findings)
     return JobJudgement(
         verdict=Verdict.NOT_REPRODUCED,
         of=cold,

@@ -5,7 +5,7 @@ Its state is computed again from all attempts, so a restart loses nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -24,10 +24,11 @@ from app.storage.models import AttemptRow, BisectionRow, JobRow, RunRow
 from app.storage.outbox import outbox
 from app.storage.queries import changes
 from app.storage.queries import runs as queries
+from app.storage.queries.reports import report_verdict as verdict_queries
 from app.targets.fleet import usable_toolchains
 from app.targets.target import Target
 from app.targets.versions.series import Point, Series
-from worker.contract import AttemptKind, Reason
+from worker.contract import AttemptKind, Reason, Result
 from worker.contract.stored_message import read_stored
 
 
@@ -66,6 +67,7 @@ def continue_bisection(session: Session, run: RunRow, *, settings: ServiceSettin
         error=row.error,
         most_attempts=row.most_attempts,
         toolchains=toolchains,
+        earlier=_earlier_results(session, row),
     )
     trials = list(_trials(jobs, attempts, state.subject.attempts_of_trial))
     results = results_by_attempt(session, attempts)
@@ -90,6 +92,23 @@ def continue_bisection(session: Session, run: RunRow, *, settings: ServiceSettin
         _end(session, run, list(jobs.values()), attempts)
     row.answer = state.document(row.id, run.state).model_dump(mode="json", by_alias=True)
     return True
+
+
+def _earlier_results(session: Session, row: BisectionRow) -> Mapping[int, Sequence[Result]]:
+    """The results of earlier runs at the points that no node serves, by place."""
+    jobs = {place: job for place, point in enumerate(row.points) if (job := point.get("earlier")) is not None}
+    if not jobs:
+        return {}
+    attempts = [
+        attempt
+        for attempt in verdict_queries.attempts_of_jobs(session, set(jobs.values()))
+        if attempt.counted and attempt.state == "recorded" and attempt.kind is AttemptKind.REPEAT
+    ]
+    results = results_by_attempt(session, attempts)
+    return {
+        place: [results[one.id] for one in attempts if one.job_id == job and one.id in results]
+        for place, job in jobs.items()
+    }
 
 
 def _series(row: BisectionRow) -> Series:

@@ -23,6 +23,7 @@ from app.runs.webhooks.news import announce_verdict
 from app.storage.models import JobRow, ReportRow, RunRow
 from app.storage.queries import runs as run_queries
 from app.storage.queries.reports import report_verdict as queries
+from app.targets.planning.presets import BISECTION
 from app.targets.target import target_of
 
 # Reports read in one transaction by `store_all_report_verdicts`.
@@ -45,7 +46,12 @@ def store_report_verdict(session: Session, report_id: str, judged: JudgedRun | N
         return
     runs = queries.ended_runs(session, report_id)
     verdicts = [
-        RunVerdict(run=run.id, verdict=run.verdict, contributed_by=run.contributed_by)
+        RunVerdict(
+            run=run.id,
+            verdict=run.verdict,
+            contributed_by=run.contributed_by,
+            is_bisection=run.preset == BISECTION,
+        )
         for run in runs
         if run.verdict is not None
     ]

@@ -59,6 +59,8 @@ class Point(BaseModel):
     # The environment and the node of that attempt, for pages.
     environment: str | None = Field(default=None, exclude=True)
     node: str | None = Field(default=None, exclude=True)
+    # Of a bisection, which tries each target as seldom as it can.
+    of_bisection: bool = False
 
 
 def history(
@@ -155,6 +157,7 @@ def _point(row: Row[Any], package: str, full_version: str, target: Target, reaso
         contributed_by=row.contributed_by,
         environment=row.environment_digest,
         node=row.node,
+        of_bisection=row.of_bisection,
     )
 
 

@@ -34,6 +34,7 @@ from app.storage.queries.bisections import bisections_of_report
 from app.storage.queries.changes import removals_of
 from app.storage.queries.reports import reports as queries
 from app.storage.queries.reports.search import find_reports
+from app.targets.planning.presets import BISECTION
 from worker.contract.text import storable_text
 
 MOST_BISECTIONS = 10
@@ -236,7 +237,12 @@ def report_details(session: Session, report_id: str) -> ReportDetails:
         ),
         standing=current_verdict(
             [
-                RunVerdict(run=run.id, verdict=run.verdict, contributed_by=run.contributed_by)
+                RunVerdict(
+                    run=run.id,
+                    verdict=run.verdict,
+                    contributed_by=run.contributed_by,
+                    is_bisection=run.preset == BISECTION,
+                )
                 for run in runs
                 if run.verdict is not None
             ]

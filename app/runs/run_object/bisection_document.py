@@ -31,7 +31,8 @@ class PointPart(BaseModel):
 
     `seen` of `of` conclusive attempts showed the claim; `untold` counts inconclusive trials.
 
-    `reason` says why attempts were inconclusive, or what they showed instead.
+    `reason` says why attempts were inconclusive, or what they showed instead. `earlier` of the attempts are
+    of earlier runs: no node serves the point now.
     """
 
     value: str
@@ -39,6 +40,7 @@ class PointPart(BaseModel):
     seen: int = 0
     of: int = 0
     untold: int = 0
+    earlier: int = 0
     given_up: bool = False
     reason: Reason | None = None
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from app.errors import InputError
 from app.intake.claim.claims import Claim
@@ -45,9 +46,8 @@ MOST_NAMED = 6
 class BisectionRequest:
     """The series to bisect and the error allowed.
 
-    `base` holds the device and the settings that all points share.
-
-    `error` is the probability of a wrong answer.
+    `base` holds the device and the settings that all points share. `error` is the probability of a wrong
+    answer.
     """
 
     axis: str
@@ -100,12 +100,15 @@ class _PointFacts:
     environment: Environment = field(default_factory=dict)
     # The results of the trials that decided something.
     results: list[Result] = field(default_factory=list)
+    # The trials of earlier runs among them.
+    earlier: int = 0
 
 
 class BisectionState:
     """Takes trials in, chooses the next points, and words the answer.
 
     `toolchains` are all known ones. They are used to name the cell that would remove a confounder.
+    `earlier` are results of earlier runs at points that no node serves, by place.
     """
 
     def __init__(
@@ -116,6 +119,7 @@ class BisectionState:
         error: float,
         most_attempts: int,
         toolchains: Mapping[str, ToolchainFacts],
+        earlier: Mapping[int, Sequence[Result]] = MappingProxyType({}),
     ) -> None:
         self.subject = subject
         self.series = series
@@ -133,7 +137,20 @@ class BisectionState:
         self._points = [_PointFacts(reason=point.lack) for point in series.points]
         for place, point in enumerate(series.points):
             if point.lack is not None:
-                self._bisection.skip(place, for_good=True)
+                self._add_earlier(place, earlier.get(place, ()))
+
+    def _add_earlier(self, place: int, results: Sequence[Result]) -> None:
+        """Take in what earlier runs measured at a point that can't be tried now; without that, skip it."""
+        size, point = self.subject.attempts_of_trial, self._points[place]
+        lack = point.reason
+        for at in range(0, len(results) - size + 1, size):
+            point.earlier += self._take(place, results[at : at + size]).seen is not None
+        point.reason = lack
+        if point.earlier:
+            point.inconclusive = 0
+            self._bisection.close(place)
+        else:
+            self._bisection.skip(place, for_good=True)
 
     @property
     def done(self) -> bool:
@@ -150,6 +167,9 @@ class BisectionState:
     def add_trial(self, place: int, results: Sequence[Result]) -> Sighting:
         """Take in the results of one trial. Lost attempts have no result."""
         self._trials += 1
+        return self._take(place, results)
+
+    def _take(self, place: int, results: Sequence[Result]) -> Sighting:
         point = self._points[place]
         seen = sighting(self.subject.claim, self.subject.script, self.series.points[place].target, results)
         if seen.seen is None:
@@ -159,9 +179,8 @@ class BisectionState:
         else:
             point.reason = seen.reason
             point.results += results
-            point.environment = next(
-                (result.environment for result in results if result.environment), point.environment
-            )
+            known = (result.environment for result in results if result.environment)
+            point.environment = next(known, point.environment)
             self._bisection.observe(place, seen=seen.seen)
             if self._draws_do_not_show(point):
                 self._bisection.exclude_chance(most_unseen=DEFAULT_REPEATS)
@@ -195,13 +214,24 @@ class BisectionState:
             one_axis=one_axis,
             confounded=confounded,
             removal=removal_part(self._removal(answer)),
-            summary=_summary(answer, self.series, confounded, given_up=not self._bisection.done)
-            if self.done
-            else self._so_far(),
+            summary=self._summary(answer, confounded) + self._told_before(),
             attempts=self._trials * self.subject.attempts_of_trial,
             points=[self._point(place) for place in range(len(self._points))],
             **neighbours,
         )
+
+    def _summary(self, answer: BisectionResult | None, confounded: ConfoundedPart | None) -> str:
+        if not self.done:
+            return self._so_far()
+        return _summary(answer, self.series, confounded, given_up=not self._bisection.done)
+
+    def _told_before(self) -> str:
+        """The points whose results are of earlier runs, in a sentence; empty without any."""
+        pairs = zip(self.series.points, self._points, strict=True)
+        values = [point.value for point, facts in pairs if facts.earlier]
+        them = "it" if len(values) == 1 else "them"
+        words = f" The results for {_some(values)} are of earlier runs: no node has {them} now."
+        return words if values else ""
 
     def _measured_answer(self) -> BisectionResult | None:
         """The answer. Before the end: a change between two points that were measured, or nothing."""
@@ -271,6 +301,7 @@ class BisectionState:
             seen=self._bisection.times_seen(place),
             of=self._bisection.attempts(place),
             untold=point.inconclusive,
+            earlier=point.earlier,
             given_up=self._bisection.is_given_up(place),
             reason=point.reason,
         )
@@ -350,9 +381,12 @@ def _change(
     older, newer = series.points[answer.before].value, series.points[answer.after].value
     says = "appeared in" if answer.kind is Kind.APPEARED else "was fixed in"
     if answer.is_exact():
-        text = f"It {says} {series.axis} {newer}; {older} is the last one before."
+        text = f"It {says} {series.axis} {newer}; {older} is the last one tried before."
     else:
+        between = series.points[answer.before + 1 : answer.after]
         why = "the attempts ran out before it was narrower" if given_up else "what lies between can't tell"
+        if not given_up and all(point.lack is not None for point in between):
+            why = "no node has what lies between"
         text = f"It {says} one after {series.axis} {older} and not after {newer}: {why}."
     text += f" Probability {_percent(answer.probability)}, if there is one change."
     if confounded is not None:

@@ -25,12 +25,13 @@ from app.runs.run_object.bisection_document import BisectionDocument
 from app.runs.run_object.bisection_state import BisectionRequest, subject_of
 from app.runs.run_object.storable import json_digest
 from app.runs.submission.idempotency import earlier_answer
+from app.runs.submission.known_versions import KnownPoint, with_known_versions
 from app.settings import ServiceSettings
 from app.storage.models import BisectionRow, RunRow
 from app.storage.queries import bisections as queries
 from app.targets.planning.presets import BISECTION
 from app.targets.quarantines import QUARANTINED
-from app.targets.versions.series import Point, Series, make_series, serve
+from app.targets.versions.series import Series, make_series, serve
 from worker.contract import Hello
 
 # The most trials at the same time. More trials would add little to the answer, and other runs wait too.
@@ -61,7 +62,19 @@ def start_bisection(
     reading = reading_of(session, report)
     nodes = known_fleet(session, settings=settings)
     series = _series(reading, request, nodes, settings=settings)
-    if subject_of(reading).script.digest in current_quarantines(session).scripts:
+    script = subject_of(reading).script
+    known = [KnownPoint(point) for point in series.points]
+    if not request.toolchains:
+        known = with_known_versions(
+            session,
+            report_id,
+            series,
+            base=request.base,
+            script=script,
+            fleet=nodes,
+            required_level=settings.required_level,
+        )
+    if script.digest in current_quarantines(session).scripts:
         raise ConflictError(QUARANTINED.detail, code=QUARANTINED.code)
     run = RunRow(
         id=bisection_id,
@@ -82,7 +95,7 @@ def start_bisection(
         id=run.id,
         report_id=report.id,
         axis=series.axis,
-        points=[_point(point) for point in series.points],
+        points=[_point(one) for one in known],
         error=request.error,
         most_attempts=request.most_attempts,
         side_by_side=max(1, min(MOST_SIDE_BY_SIDE, sum(hello.slots for hello in nodes))),
@@ -132,9 +145,15 @@ def _series(
     return serve(series, subject.script, nodes, required_level=settings.required_level)
 
 
-def _point(point: Point) -> dict[str, Any]:
+def _point(known: KnownPoint) -> dict[str, Any]:
+    point = known.point
     lack = None if point.lack is None else point.lack.model_dump(mode="json")
-    return {"value": point.value, "target": point.target.model_dump(mode="json"), "lack": lack}
+    return {
+        "value": point.value,
+        "target": point.target.model_dump(mode="json"),
+        "lack": lack,
+        "earlier": known.job,
+    }
 
 
 def bisection_document(session: Session, bisection_id: str) -> BisectionDocument:

@@ -14,26 +14,22 @@ from enum import StrEnum
 from itertools import accumulate
 from operator import mul
 
-from app.targets.versions.probability import information, log_sum, most_even, narrowest
+from app.targets.versions.probability import (
+    ALWAYS,
+    LOG_SILENT,
+    LOG_SPURIOUS,
+    RATES,
+    SPURIOUS,
+    information,
+    log_change_priors,
+    log_likelihoods,
+    log_sum,
+    most_even,
+    narrowest,
+)
 
 # The largest probability of a wrong answer, if the assumption holds.
 ERROR = 0.01
-# The probability that a point without the behaviour shows it, for example by a fault of ours.
-SPURIOUS = 1e-4
-# The possible rates at points with the behaviour. The true rate is estimated during the bisection.
-_ALWAYS = 1.0 - SPURIOUS
-_RATES = (*((step + 0.5) / 50 for step in range(50)), _ALWAYS)
-# The prior of "every time": where chance may decide what an attempt shows, and where nothing speaks for that.
-_ALWAYS_BY_CHANCE, _ALWAYS_WITHOUT_CHANCE = 0.5, 0.95
-
-
-def _log_priors(always: float) -> tuple[float, ...]:
-    return tuple(math.log(always if rate == _ALWAYS else (1 - always) / (len(_RATES) - 1)) for rate in _RATES)
-
-
-_LOG_PRIORS = {True: _log_priors(_ALWAYS_BY_CHANCE), False: _log_priors(_ALWAYS_WITHOUT_CHANCE)}
-_LOG_YES, _LOG_NO = tuple(map(math.log, _RATES)), tuple(math.log1p(-rate) for rate in _RATES)
-_LOG_SPURIOUS, _LOG_SILENT = math.log(SPURIOUS), math.log1p(-SPURIOUS)
 # A point is given up when its inconclusive attempts exceed its conclusive ones by this many.
 MOST_INCONCLUSIVE = 2
 # Attempts at each end before "it is not seen". 20 attempts miss a rate of 14 % once in 20 times.
@@ -44,6 +40,8 @@ MOST_GLANCES = 12
 _MIXED_PRIOR = 0.1
 # Limits for the choice of the next point: candidate points, and running attempts that are taken into account.
 _MOST_CANDIDATES, _MOST_RUNNING = 32, 3
+# Where some points can't be tried: with less information, an attempt at another one is in vain.
+_LEAST_BITS = 0.01
 # Without chance: the most attempts at each of three points that contradict one change.
 _MOST_IN_DOUBT = 8
 # The probability that the confirming attempts at the neighbour without the behaviour miss it.
@@ -104,6 +102,7 @@ class Bisection:
     error: float = ERROR
     most_unseen: int = MOST_UNSEEN
     by_chance: bool = True
+    _closed: set[int] = field(init=False, default_factory=set)
     _seen: list[int] = field(init=False)
     _unseen: list[int] = field(init=False)
     _inconclusive: list[int] = field(init=False)
@@ -128,6 +127,10 @@ class Bisection:
         """Record an inconclusive attempt. With `for_good`, the point is given up."""
         self._inconclusive[point] += self.attempts(point) + MOST_INCONCLUSIVE if for_good else 1
         self._update()
+
+    def close(self, point: int) -> None:
+        """Let no attempt at a point follow. Those that it has count as those of other points."""
+        self._closed.add(point)
 
     def exclude_chance(self, *, most_unseen: int) -> None:
         """From now on chance decides nothing: attempts were equal where they would differ."""
@@ -158,6 +161,10 @@ class Bisection:
 
     def _usable_points(self) -> list[int]:
         return [point for point in range(self.points) if not self.is_given_up(point)]
+
+    def _open_points(self) -> list[int]:
+        """The points that can be tried."""
+        return [point for point in self._usable_points() if point not in self._closed]
 
     # The patterns in this order: appeared at point 1 to n - 1, fixed at point 1 to n - 1, throughout,
     # nowhere.
@@ -199,36 +206,25 @@ class Bisection:
         if self._cached_weights is None:
             seen, unseen = [0, *accumulate(self._seen)], [0, *accumulate(self._unseen)]
             rows = []
-            for span, prior in zip(self._points_shown(), self._priors(), strict=True):
+            for span, prior in zip(self._points_shown(), log_change_priors(self.points), strict=True):
                 yes, no = (
                     seen[span.stop] - seen[span.start],
                     unseen[span.stop] - unseen[span.start],
                 )
-                outside = prior + (seen[-1] - yes) * _LOG_SPURIOUS + (unseen[-1] - no) * _LOG_SILENT
-                rows.append([outside + own for own in self._log_likelihoods(yes, no)])
+                outside = prior + (seen[-1] - yes) * LOG_SPURIOUS + (unseen[-1] - no) * LOG_SILENT
+                rows.append([outside + own for own in log_likelihoods(yes, no, by_chance=self.by_chance)])
             top = max(map(max, rows))
             weights = [[math.exp(value - top) for value in row] for row in rows]
             total = math.fsum(map(math.fsum, weights))
             self._cached_weights = [[weight / total for weight in row] for row in weights]
         return self._cached_weights
 
-    def _priors(self) -> list[float]:
-        changes = 2 * (self.points - 1)
-        return [math.log(0.5 / changes)] * changes + [math.log(0.25)] * 2
-
-    def _log_likelihoods(self, yes: int, no: int) -> list[float]:
-        """The log-likelihoods of these counts at each rate, including the prior of the rate."""
-        return [
-            prior + yes * log_yes + no * log_no
-            for prior, log_yes, log_no in zip(_LOG_PRIORS[self.by_chance], _LOG_YES, _LOG_NO, strict=True)
-        ]
-
     def rate(self) -> float:
         """The expected rate at points that show the behaviour."""
         rows = [row for row, points in zip(self._weights(), self._points_shown(), strict=True) if points]
         total = math.fsum(map(math.fsum, rows))
         return (
-            math.fsum(weight * rate for row in rows for weight, rate in zip(row, _RATES, strict=True)) / total
+            math.fsum(weight * rate for row in rows for weight, rate in zip(row, RATES, strict=True)) / total
         )
 
     def _answers(self) -> dict[_Answer, float]:
@@ -244,33 +240,36 @@ class Bisection:
     def is_mixed(self) -> bool:
         """Whether the observations are far more likely if each point has its own rate, in any order."""
         single = log_sum(
-            prior + own + (sum(self._seen) - yes) * _LOG_SPURIOUS + (sum(self._unseen) - no) * _LOG_SILENT
-            for span, prior in zip(self._points_shown(), self._priors(), strict=True)
+            prior + own + (sum(self._seen) - yes) * LOG_SPURIOUS + (sum(self._unseen) - no) * LOG_SILENT
+            for span, prior in zip(self._points_shown(), log_change_priors(self.points), strict=True)
             for yes, no in [
                 (
                     sum(self._seen[span.start : span.stop]),
                     sum(self._unseen[span.start : span.stop]),
                 )
             ]
-            for own in self._log_likelihoods(yes, no)
+            for own in log_likelihoods(yes, no, by_chance=self.by_chance)
         )
         free = 0.0
         for yes, no in zip(self._seen, self._unseen, strict=True):
-            shows = log_sum(self._log_likelihoods(yes, no))
-            free += log_sum([shows, yes * _LOG_SPURIOUS + no * _LOG_SILENT]) - math.log(2)
+            shows = log_sum(log_likelihoods(yes, no, by_chance=self.by_chance))
+            free += log_sum([shows, yes * LOG_SPURIOUS + no * LOG_SILENT]) - math.log(2)
         return free - single >= math.log((1 - self.error) / (self.error * _MIXED_PRIOR))
 
     @property
     def done(self) -> bool:
         """Whether the answer is sure and confirmed, or more attempts can't improve it."""
         usable = self._usable_points()
-        if len(usable) < 2:
+        if len(usable) < 2 or not self._open_points():
             return True
         if not any(self._seen):
-            return next(self._first_sight(usable, Counter()), None) is None
+            return next(self._first_sight(self._open_points(), Counter()), None) is None
         if self.is_mixed():
             return True
-        return self._sure and not self._points_to_confirm(Counter())
+        if self._sure:
+            return not self._points_to_confirm(Counter())
+        # What is open may be at points that can't be tried.
+        return bool(self._closed) and self._next(Counter()) is None
 
     def result(self) -> BisectionResult:
         """The present answer."""
@@ -319,15 +318,15 @@ class Bisection:
         return points
 
     def _next(self, waiting: Counter[int]) -> int | None:
-        usable = self._usable_points()
+        open_points = self._open_points()
         if not any(self._seen):
             # Until the behaviour was seen once, its rate is unknown, so "not seen" means nothing.
-            return next(self._first_sight(usable, waiting), None)
-        if not self.by_chance and (point := self._point_in_doubt(usable, waiting)) is not None:
+            return next(self._first_sight(open_points, waiting), None)
+        if not self.by_chance and (point := self._point_in_doubt(open_points, waiting)) is not None:
             return point
         if self._sure:
             return next(iter(self._points_to_confirm(waiting)), None)
-        return self._most_informative(usable, waiting)
+        return self._most_informative(open_points, waiting)
 
     def _first_sight(self, usable: Sequence[int], waiting: Counter[int]) -> Iterator[int]:
         """The points to try until the first sighting: the ends in turn, newer first, then some between."""
@@ -363,21 +362,24 @@ class Bisection:
         return least if tried[least] < _MOST_IN_DOUBT else None
 
     def _points_to_confirm(self, waiting: Counter[int]) -> list[int]:
-        """The neighbours of the change that need more confirming attempts."""
+        """The neighbours of the change that need more attempts, or the nearest that can be tried."""
         answer = self._candidate_answer
         if answer is None or answer.kind not in _CHANGES:
             return []
         usable = self._usable_points()
-        before, after = usable[answer.before - 1], usable[answer.before]
+        before = next((point for point in usable[answer.before - 1 :: -1] if point not in self._closed), None)
+        after = next((point for point in usable[answer.before :] if point not in self._closed), None)
         shows, silent = (after, before) if answer.kind is Kind.APPEARED else (before, after)
-        enough = max(1, math.ceil(math.log(_CONFIRMATION_MISS) / math.log1p(-min(self.rate(), _ALWAYS))))
-        points = [] if self._new_seen[shows] or waiting[shows] else [shows]
-        return points + [silent] * (self._new_unseen[silent] + waiting[silent] < enough)
+        enough = max(1, math.ceil(math.log(_CONFIRMATION_MISS) / math.log1p(-min(self.rate(), ALWAYS))))
+        points = [] if shows is None or self._new_seen[shows] or waiting[shows] else [shows]
+        if silent is not None and self._new_unseen[silent] + waiting[silent] < enough:
+            points.append(silent)
+        return points
 
     def _most_informative(self, usable: Sequence[int], waiting: Counter[int]) -> int | None:
         """The point with the most information, given the attempts under way."""
         patterns = [
-            (math.fsum(row), math.fsum(map(mul, row, _RATES)) / (math.fsum(row) or 1.0), span)
+            (math.fsum(row), math.fsum(map(mul, row, RATES)) / (math.fsum(row) or 1.0), span)
             for row, span in zip(self._weights(), self._points_shown(), strict=True)
         ]
 
@@ -391,8 +393,7 @@ class Bisection:
             no = [1 - chance for chance in yes]
             cases = [list(map(mul, case, outcome)) for case in cases for outcome in (yes, no)]
         candidates = most_even(usable, [(weight, span) for weight, _, span in patterns], _MOST_CANDIDATES)
-        return max(
-            candidates,
-            key=lambda point: (information(cases, chances(point)), -waiting[point], -point),
-            default=None,
-        )
+        bits = {point: information(cases, chances(point)) for point in candidates}
+        if self._closed and max(bits.values(), default=0.0) < _LEAST_BITS:
+            return None
+        return max(candidates, key=lambda point: (bits[point], -waiting[point], -point), default=None)

@@ -1,10 +1,41 @@
-"""Probabilities for bisections: information, sums of logarithms, and narrowest ranges."""
+"""Probabilities for bisections: priors, likelihoods, information, sums of logarithms, narrowest ranges."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
 from operator import mul
+
+# The probability that a point without the behaviour shows it, for example by a fault of ours.
+SPURIOUS = 1e-4
+# The possible rates at points with the behaviour. The true rate is estimated during the bisection.
+ALWAYS = 1.0 - SPURIOUS
+RATES = (*((step + 0.5) / 50 for step in range(50)), ALWAYS)
+# The prior of "every time": where chance may decide what an attempt shows, and where nothing speaks for that.
+_ALWAYS_BY_CHANCE, _ALWAYS_WITHOUT_CHANCE = 0.5, 0.95
+
+
+def _log_priors(always: float) -> tuple[float, ...]:
+    return tuple(math.log(always if rate == ALWAYS else (1 - always) / (len(RATES) - 1)) for rate in RATES)
+
+
+_LOG_PRIORS = {True: _log_priors(_ALWAYS_BY_CHANCE), False: _log_priors(_ALWAYS_WITHOUT_CHANCE)}
+_LOG_YES, _LOG_NO = tuple(map(math.log, RATES)), tuple(math.log1p(-rate) for rate in RATES)
+LOG_SPURIOUS, LOG_SILENT = math.log(SPURIOUS), math.log1p(-SPURIOUS)
+
+
+def log_likelihoods(yes: int, no: int, *, by_chance: bool) -> list[float]:
+    """The log-likelihoods of these counts at each rate, including the prior of the rate."""
+    return [
+        prior + yes * log_yes + no * log_no
+        for prior, log_yes, log_no in zip(_LOG_PRIORS[by_chance], _LOG_YES, _LOG_NO, strict=True)
+    ]
+
+
+def log_change_priors(points: int) -> list[float]:
+    """The logarithms of the priors of all patterns: each change as likely as another, then none of them."""
+    changes = 2 * (points - 1)
+    return [math.log(0.5 / changes)] * changes + [math.log(0.25)] * 2
 
 
 def information(cases: Sequence[Sequence[float]], chances: Sequence[float]) -> float:

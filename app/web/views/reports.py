@@ -12,7 +12,7 @@ from typing import Any
 from app.judging.judgement import CheckResult, ComparisonResult, Verdict
 from app.runs.lookup.history import Point
 from app.runs.lookup.reports import ReportDetails
-from app.runs.run_object.answer.check_findings import findings_of, told_apart
+from app.runs.run_object.answer.check_findings import checks_of_job, findings_of, told_apart
 from app.runs.run_object.answer.contrast_sentence import contrast_sentence
 from app.runs.run_object.answer.new_warnings import NewWarning
 from app.runs.run_object.answer.part import AnswerPart
@@ -96,10 +96,18 @@ def claim_rows(run: RunDocument) -> list[ClaimRow]:
     return rows
 
 
-def both_shown(rows: Sequence[ClaimRow]) -> bool:
-    """Whether both the claimed and the expected value were seen, so a reader must decide which one counts."""
-    met = {row.check.role for row in rows if row.result is CheckResult.MET}
-    return {"bug", "expected"} <= met
+def both_shown(run: RunDocument) -> bool:
+    """Whether the same attempts show the claimed and the expected value: a reader must decide which counts.
+
+    One target may well show the one, and another target or attempt the other.
+    """
+    checks = run.report.claim.checks
+    return any(
+        {"bug", "expected"}
+        <= {check.role for check, found in checks_of_job(checks, job) if found.result is CheckResult.MET}
+        for job in run.jobs
+        if job.of and job.matched == job.of
+    )
 
 
 def last_verified(points: Sequence[Point]) -> datetime | None:
@@ -195,7 +203,7 @@ def _of_run(
         "can_run": bool(run.jobs) or not run.ask,
         "contrast": Lazy(lambda: contrast_sentence(run, answer(), is_free_elsewhere=elsewhere())),
         "claim": claim,
-        "both_shown": Lazy(lambda: both_shown(claim())),
+        "both_shown": Lazy(lambda: both_shown(run)),
         "place": Lazy(lambda: reporters().fields),
         "distinguishing": lazily(distinguishing_fields, run),
         "traces": lazily(views.traces_of, run),

@@ -41,8 +41,8 @@ class AnswerPart(BaseModel):
     where: str = Field(default="", description="cards and CPUs by name, with versions of packages")
     how_sure: str = Field(
         default="",
-        description="counts of attempts on both sides, with a test of the two or the rates that they leave open"
-        " (95 %)",
+        description="counts of attempts on both sides, with a test of the two or the rates that they leave"
+        " open (95 %)",
     )
     whose: str = Field(default="", description="`owner` in a sentence")
     owner: Owner = Owner.NOBODY

@@ -123,7 +123,9 @@ def _weakest(jobs: Sequence[JobPart]) -> str:
     """The places that a bound is for. Equal sums over places have other bounds if one has fewer attempts."""
     if len(jobs) < 2:
         return ""
-    return " in each place" if len({job.of for job in jobs}) == 1 else " in the place with the fewest attempts"
+    return (
+        " in each place" if len({job.of for job in jobs}) == 1 else " in the place with the fewest attempts"
+    )
 
 
 def _places(jobs: Sequence[JobPart]) -> str:

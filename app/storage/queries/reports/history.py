@@ -10,6 +10,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Session
 
 from app.storage.models import AttemptRow, EnvironmentRow, JobRow, RunRow
+from app.storage.queries.reports.fuller import BISECTION
 
 # Characters of an attempt's output, from its end.
 OUTPUT_CHARACTERS = 400
@@ -69,7 +70,10 @@ def points_of_report(
         for number, name in enumerate(packages)
     ]
     job = (JobRow.id, JobRow.script_digest, JobRow.target, JobRow.verdict, JobRow.reason)
-    run = (RunRow.id.label("run_id"), RunRow.created_at, RunRow.finished_at, RunRow.contributed_by)
+    run = (
+        *(RunRow.id.label("run_id"), RunRow.created_at, RunRow.finished_at, RunRow.contributed_by),
+        func.coalesce(RunRow.preset == BISECTION, False).label("of_bisection"),
+    )
     statement = (
         select(*job, *run, *output, *facts)
         .join(RunRow, RunRow.id == JobRow.run_id)

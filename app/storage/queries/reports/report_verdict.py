@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.judging.judgement import Verdict
 from app.storage.models import AttemptRow, JobRow, ReportRow, RunRow
+from app.storage.queries.reports.fuller import gives_way
 
 
 def ended_runs(session: Session, report_id: str) -> Sequence[RunRow]:
@@ -44,7 +45,10 @@ def runs_that_saw(
 
 
 def latest_judged_jobs(session: Session, report_id: str, *, without: Collection[Verdict]) -> Sequence[JobRow]:
-    """The latest judged job of each script and target in our own finished runs, without these verdicts."""
+    """The latest judged job of each script and target in our own finished runs, without these verdicts.
+
+    A job of a bisection replaces only what it contradicts.
+    """
     cell = (JobRow.script_digest, JobRow.target)
     statement = (
         select(JobRow)
@@ -56,7 +60,7 @@ def latest_judged_jobs(session: Session, report_id: str, *, without: Collection[
             JobRow.verdict.is_not(None),
             JobRow.verdict.not_in(list(without)),
         )
-        .order_by(*cell, RunRow.id.desc())
+        .order_by(*cell, gives_way(cell), RunRow.id.desc())
         .ext(distinct_on(*cell))
     )
     return session.scalars(statement).all()

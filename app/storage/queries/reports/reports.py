@@ -26,6 +26,7 @@ from sqlalchemy.orm import Session
 from app.states import HELD_ATTEMPT_STATES, OPEN_STATES
 from app.storage.models import ActRow, AttemptRow, JobRow, ReportRow, RunRow, ScriptRow
 from app.storage.models.script import BANDS
+from app.storage.queries.reports.fuller import gives_way
 
 
 def runs(session: Session, *, before: str | None, limit: int) -> Sequence[RunRow]:
@@ -159,7 +160,7 @@ def latest_runs(session: Session, report_ids: Iterable[str]) -> dict[str, Row[An
 def latest_jobs(session: Session, report_id: str) -> Sequence[Row[JobRow, RunRow]]:
     """The latest judged job of each script and target of a report, else the latest one.
 
-    Separate for each contributor.
+    Separate for each contributor. A job of a bisection replaces only what it contradicts.
     """
     judged_first = JobRow.verdict.is_(None)
     cell = (JobRow.script_digest, JobRow.target, RunRow.contributed_by)
@@ -167,7 +168,7 @@ def latest_jobs(session: Session, report_id: str) -> Sequence[Row[JobRow, RunRow
         select(JobRow, RunRow)
         .join(RunRow, RunRow.id == JobRow.run_id)
         .where(RunRow.report_id == report_id)
-        .order_by(*cell, judged_first, RunRow.id.desc())
+        .order_by(*cell, judged_first, gives_way(cell), RunRow.id.desc())
         .ext(distinct_on(*cell))
     )
     return session.execute(statement).all()

@@ -8,7 +8,8 @@ from itertools import chain, groupby
 
 from packaging.version import Version
 
-from app.judging.judgement import Verdict
+from app.judging.judgement import INCONCLUSIVE, Verdict
+from app.judging.report.change import agree
 from app.judging.verdict.rates import homogeneity
 from app.runs.lookup.history import Point
 from app.targets.target import label_without_toolchain
@@ -80,11 +81,29 @@ def version_order(name: str) -> tuple[int, Version, str]:
 
 
 def _stack(points: Sequence[Point]) -> Stack:
+    points = _without_short_ones(points)
     conclusive = [point for point in points if point.verdict is not Verdict.NO_RESULT] or list(points)
     key = result_key(conclusive[0])
     before = next((point for point in conclusive if result_key(point) != key), None)
     end = conclusive.index(before) if before is not None else len(conclusive)
     return Stack(tuple(conclusive[:end]), before)
+
+
+def _without_short_ones(points: Sequence[Point]) -> Sequence[Point]:
+    """The points without those of bisections that only say again, with fewer attempts, what another one says.
+
+    One that contradicts the newest other result stays.
+    """
+    verdict = next((point.verdict for point in points if point.verdict and not point.of_bisection), None)
+    if verdict is None:
+        return points
+
+    def adds_nothing(point: Point) -> bool:
+        return point.of_bisection and (
+            point.verdict is None or point.verdict in INCONCLUSIVE or agree(point.verdict, verdict)
+        )
+
+    return [point for point in points if not adds_nothing(point)]
 
 
 def group_versions(versions: Sequence[str], rows: Sequence[dict[str, Stack]]) -> list[tuple[str, ...]]:
