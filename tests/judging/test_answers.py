@@ -202,8 +202,8 @@ def test_equal_sums_have_other_bounds_where_one_place_has_fewer_attempts() -> No
 def test_without_a_change_both_bounds_are_said_apart_from_the_counts() -> None:
     cells = (cell("2.4.0", SEEN, 3, 3), cell("2.4.0", GONE, 0, 5, threads="1"))
     assert answer_of(run(*cells)).how_sure == (
-        "3 of 3 attempts where it was seen, 0 of 5 elsewhere. So it happens there in at least 27 % of"
-        " attempts; elsewhere, if at all, in at most 45 %."
+        "3 of 3 attempts, elsewhere 0 of 5. It happens in at least 27 % of attempts, elsewhere in at most"
+        " 45 %."
     )
 
 
@@ -211,8 +211,8 @@ def test_rates_of_versions_are_not_merged() -> None:
     matched = {"2.4.6": 8, "2.4.0": 4, "2.3.5": 9, "2.2.0": 6}
     answer = answer_of(run(*(cell(version, FLAKY, met, 20) for version, met in matched.items())))
     assert answer.how_sure == (
-        "8 of 20 attempts (in the long run 12 to 74 %), 4 of 20 attempts (in the long run 2 to 55 %), "
-        "9 of 20 attempts (in the long run 15 to 78 %) and 1 more place."
+        "8 of 20 attempts (in truth 12 to 74 %), 4 of 20 attempts (in truth 2 to 55 %), "
+        "9 of 20 attempts (in truth 15 to 78 %) and 1 more place."
     )
     assert answer.where == "Seen on AMD EPYC 9B14 with numpy 2.2.0, 2.3.5, 2.4.0 and 2.4.6."
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, expect
 from running_web import Web
 from stage import SCRIPT, result
 
-from worker.contract import Hello, Level, ToolchainFacts
+from worker.contract import Hello, Level, Observation, Outcome, ToolchainFacts
 
 
 @pytest.fixture
@@ -99,3 +99,21 @@ def test_its_answer_stands_on_the_report_and_in_the_markdown(web: Web, asked: st
     [shown] = web.client.get(f"/api/v1/reports/{report}").json()["bisections"]
     assert (shown["id"], shown["kind"]) == (asked, "throughout")
     assert "| `2.9.0` | " in web.client.get(f"/bisections/{asked}.md").text
+
+
+def test_it_takes_nothing_from_the_answer_of_its_report(web: Web, asked: str) -> None:
+    report = web.client.get(f"/bisections/{asked}.json").json()["report"]
+    fine = {"outcome": Outcome.COMPLETED, "observation": Observation(exit_status=0, stdout="fine\n")}
+    while attempts := web.stage.dispatch():
+        for attempt in attempts:
+            web.stage.start(attempt, node="n")
+            web.stage.say(result(attempt, node="n", **(fine if attempt.toolchain == "torch-2.9" else {})))  # type: ignore[arg-type]
+    answer = web.client.get(f"/bisections/{asked}.json").json()
+    assert (answer["last_good"], answer["first_bad"]) == ("2.9.0", "2.10.0")
+    assert answer["summary"].startswith("It appeared in torch 2.10.0; 2.9.0 is the last one tried before.")
+    source = web.client.get(f"/reports/{report}").text
+    assert list(faults(source)) == []
+    card = Page(source).one("section", id="verdict").text
+    assert "3 of 3 attempts" in card
+    assert "27 % of attempts" in card
+    assert "It happened in every place that was tried" not in card

@@ -284,8 +284,8 @@ def _label(one: Point) -> str:
 def test_a_version_is_one_of_the_package_that_it_is_of() -> None:
     broken = [point(version, package="numpy") for version in ("2.0.2", "2.10.0")]
     table = build_grid([*broken, point("1.26.4", Verdict.NOT_REPRODUCED, package="numpy")], ["s"])
-    assert [column.name for column in table.columns] == ["numpy 1.26.4", "numpy 2.0.2 to 2.10"]
+    assert [column.name for column in table.columns] == ["numpy 1.26.4", "numpy 2.0.2 to 2.10.0"]
     assert (
         since_sentence(table)
-        == "It did not happen in numpy 1.26.4, and happens in numpy 2.0.2 to 2.10 (on 1 target)."
+        == "It did not happen in numpy 1.26.4, and happens in numpy 2.0.2 to 2.10.0 (on 1 target)."
     )

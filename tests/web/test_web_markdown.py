@@ -103,8 +103,8 @@ def test_it_is_one_minute_long_and_says_what_counts() -> None:
         "- **What:** It happens, as reported.\n"
         "- **Where:** Seen on NVIDIA H200 with torch 2.11.0 (cpu-isa=sse4.2 or cpu-isa=compatible). "
         "Not with the default settings or cpu-isa=avx2.\n"
-        "- **How sure:** 6 of 6 attempts in 2 places where it was seen, 0 of 6 in 2 places elsewhere. So it "
-        "happens there in at least 27 % of attempts; elsewhere, if at all, in at most 63 % (in each place).\n"
+        "- **How sure:** 6 of 6 attempts in 2 places, elsewhere 0 of 6 in 2. It happens in at least 27 % of "
+        "attempts, elsewhere in at most 63 %.\n"
         "- **Whose:** Open: it is not decided whether this is a bug.\n\n"
         "Environment:\n\n```\n"
     )

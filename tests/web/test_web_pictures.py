@@ -6,6 +6,7 @@ import re
 import xml.etree.ElementTree as ET
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -61,6 +62,20 @@ def test_where_it_flips_is_a_line_and_a_sentence_with_the_counts() -> None:
     assert root.findall("a")[2].findtext("title") == "numpy 2.4.0: full"
 
 
+@pytest.mark.parametrize("marks", [2, 3, 5, 7])
+def test_both_versions_and_counts_at_a_flip_are_named_and_apart(marks: int) -> None:
+    older = [mark(f"1.26.{at}", Shape.EMPTY, 0, 5) for at in range(marks - 1)]
+    root = parsed(strip_picture(strip(*older, mark("2.0.2", Shape.FULL, 3, 3))))
+    texts = {each.text for each in root.findall("text")}
+    assert {f"1.26.{marks - 2}", "2.0.2", "0/5", "3/3"} <= texts
+    [line] = root.findall("line")
+    for each in root.findall("text"):
+        wide = len(each.text or "") * 6.3
+        anchor = each.get("text-anchor", "start")
+        start = float(each.get("x", "")) - {"start": 0, "middle": wide / 2, "end": wide}[anchor]
+        assert not start - 2 < float(line.get("x1", "")) < start + wide + 2, each.text
+
+
 def test_versions_that_are_not_known_are_a_band_and_no_line() -> None:
     root = parsed(strip_picture(WITH_GAP))
     assert root.findall("line") == []
@@ -77,6 +92,13 @@ def test_a_strip_without_a_flip_says_what_it_shows() -> None:
     assert strip_words(strip(mark("2.1", Shape.HATCHED))) == "No version gave an answer about the claim."
     to_and_fro = strip(*(mark(f"2.{at}", Shape.FULL if at % 2 else Shape.EMPTY) for at in range(4)))
     assert strip_words(to_and_fro).startswith("The result changes 3 times, here is the last: ")
+
+
+def test_versions_without_an_answer_are_not_counted_in_silence() -> None:
+    words = strip_words(
+        strip(mark("2.1", Shape.HATCHED), mark("2.2", Shape.FULL, 3, 3), mark("2.3", Shape.FULL, 3, 3))
+    )
+    assert words == "It happens in each of 2 versions that gave an answer. The newest is 2.3 (3 of 3)."
 
 
 def test_each_shape_differs_without_colour() -> None:

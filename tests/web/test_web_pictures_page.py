@@ -54,12 +54,12 @@ def test_a_report_over_versions_has_a_strip_with_links_and_words(web: Web) -> No
     strip = source.partition('<section id="versions"')[2].partition("</section>")[0]
     page = Page(strip)
     [picture] = page.all("svg")
-    said = "It does not happen in 2.0 (0 of 3), and happens in 2.1 (3 of 3)."
+    said = "It does not happen in 2.0.0 (0 of 3), and happens in 2.1.0 (3 of 3)."
     assert picture.attributes["aria-label"] == f"cpu, x: {said}"
     assert said in " ".join(one.text for one in page.all("p"))
     names = [one.text for one in page.all("a") if one.attributes["href"].startswith("/jobs/")]
     assert [name.partition(":")[0] for name in names] == [
-        f"numpy {version}, cpu" for version in ("1.26.4", "2.0", "2.1")
+        f"numpy {version}, cpu" for version in ("1.26.4", "2.0.0", "2.1.0")
     ]
     for link in page.all("a"):
         assert web.client.get(link.attributes["href"]).status_code == 200

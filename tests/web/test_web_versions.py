@@ -24,7 +24,7 @@ def test_versions_of_numpy_are_not_called_torch(web: Web) -> None:
     assert page.one("input", id="over").attributes["value"] == "numpy"
     markdown = web.client.get(f"/reports/{report_id}.md").text
     assert said in markdown
-    assert "| target | numpy 1.26.4 to 2.0 | numpy 2.1 |" in markdown
+    assert "| target | numpy 1.26.4 to 2.0.0 | numpy 2.1.0 |" in markdown
 
 
 def test_equal_results_in_several_versions_of_one_run_are_no_further_runs(web: Web) -> None:
@@ -40,7 +40,7 @@ def test_a_script_that_imports_nothing_runs_over_what_was_varied(web: Web) -> No
     say_hello(web.stage, *BROKEN)
     report_id = send(web.stage, *BROKEN, script="raise RuntimeError('boom')\n")
     finish(web.stage, BROKEN)
-    assert "numpy 1.26.4 to 2.0" in Page(web.client.get(f"/reports/{report_id}").text).text
+    assert "numpy 1.26.4 to 2.0.0" in Page(web.client.get(f"/reports/{report_id}").text).text
 
 
 def test_the_axis_is_what_the_script_imports_and_what_was_varied() -> None:

@@ -116,7 +116,7 @@ MET_WHEN_OBSERVED = _reason(
 TOO_FEW_ATTEMPTS = _reason("too_few_attempts", "Too few attempts gave a usable result.", WhoCanAct.SERVICE)
 UNSEEN_IN_FEW = _reason(
     TOO_FEW_ATTEMPTS.code,
-    "It was not seen, but in too few attempts to say that it does not happen.",
+    "Not seen, but in too few attempts to be sure.",
     WhoCanAct.SERVICE,
 )
 TOO_NOISY = _reason(

@@ -163,7 +163,11 @@ def _point(row: Row[Any], package: str, full_version: str, target: Target, reaso
 
 def _version_in(toolchain: str, package: str) -> str:
     match = re.match(rf"{re.escape(package)}-(\d+\.\d+(?:\.\d+)*)", toolchain)
-    return match[1] if match else ""
+    if match is None:
+        return ""
+    # Releases of these have three numbers. Recorded versions have them too, and equal ones share a column.
+    is_short = package in _ALWAYS and match[1].count(".") == 1
+    return f"{match[1]}.0" if is_short else match[1]
 
 
 def _result_text(row: Row[Any]) -> str:

@@ -93,7 +93,8 @@ def strip_words(strip: Strip) -> str:
         return "No version gave an answer about the claim."
     flips = strip.flips
     if not flips:
-        return _without_flip(decided)
+        open_ones = sum(mark.shape not in DECIDED | {Shape.UNTRIED} for mark in strip.marks)
+        return _without_flip(decided, others=open_ones > 0)
     often = f"The result changes {len(flips)} times, here is the last: " if len(flips) > 1 else ""
     words = _flip_words(strip, flips[-1])
     return f"{often}{words if often else words[0].upper() + words[1:]}"
@@ -110,13 +111,14 @@ def _flip_words(strip: Strip, flip: Flip) -> str:
     return f"it happens in {older}, and not in {newer}.{unknown}"
 
 
-def _without_flip(decided: Sequence[Mark]) -> str:
+def _without_flip(decided: Sequence[Mark], *, others: bool) -> str:
     newest, shapes = decided[-1], {mark.shape for mark in decided}
     always = {frozenset({Shape.EMPTY}): "does not happen", frozenset({Shape.FULL}): "happens"}
     how = always.get(frozenset(shapes), "happens, but not in each attempt,")
     if len(decided) == 1:
         return f"It {how} in {newest.version}{_of(newest)}."
-    return f"It {how} in each of {len(decided)} versions. The newest is {newest.version}{_of(newest)}."
+    told = " that gave an answer" if others else ""
+    return f"It {how} in each of {len(decided)} versions{told}. The newest is {newest.version}{_of(newest)}."
 
 
 def _of(mark: Mark) -> str:

@@ -11,8 +11,11 @@ from app.web.pictures.marks import Strip, strip_words
 
 WIDTH = 320
 _TOP, _BOTTOM, _EDGE = 18, 18, 6
-# Pixels from mark to mark. With the least one, 24 marks fit on a phone.
-_LEAST, _MOST = 12.8, 30.0
+# Pixels from mark to mark. With the least one, 24 marks fit on a phone; with the most, two versions side by
+# side. No mark is larger than _TALL.
+_LEAST, _MOST, _TALL = 12.8, 48.0, 30.0
+# Pixels from a text to the line of a flip, and between two texts of neighbours.
+_GAP = 7
 # The file: its width, the place of its names, and the most machines and characters.
 FILE_WIDTH, _INDENT = 620, 290
 MOST_MACHINES, MOST_NAME, MOST_TITLE = 4, 42, 84
@@ -51,26 +54,27 @@ def _marks(strip: Strip, x: float, y: float, *, are_links: bool) -> tuple[list[M
     """The marks of a machine from `x`, `y` on, and their height."""
     count = len(strip.marks)
     pitch = min(_MOST, max(_LEAST, (WIDTH - 2 * _EDGE) / max(count, 1)))
-    middle = y + _TOP + pitch / 2
+    tall = min(pitch, _TALL)
+    middle = y + _TOP + tall / 2
     at = [x + _EDGE + pitch * (number_ + 0.5) for number_ in range(count)]
-    body = [*_flip_lines(strip, at, pitch, y)]
+    body = [*_flip_lines(strip, at, pitch, y, tall=tall)]
     for mark, place in zip(strip.marks, at, strict=True):
-        drawn = shape(mark, place, middle, pitch * 0.36)
+        drawn = shape(mark, place, middle, tall * 0.36)
         body.append(link(mark.href, mark.words, drawn) if are_links else drawn)
-    body += _texts(strip, at, x, y + 12, y + _TOP + pitch + 13)
-    return body, _TOP + pitch + _BOTTOM
+    body += _texts(strip, at, x, y + 12, y + _TOP + tall + 13)
+    return body, _TOP + tall + _BOTTOM
 
 
-def _flip_lines(strip: Strip, at: Sequence[float], pitch: float, y: float) -> list[Markup]:
+def _flip_lines(strip: Strip, at: Sequence[float], pitch: float, y: float, *, tall: float) -> list[Markup]:
     """A line between neighbours, and a band over versions that are not known."""
     lines = []
     for flip in strip.flips:
         left, right = at[flip.older] + pitch / 2, at[flip.newer] - pitch / 2
         if flip.newer == flip.older + 1:
             ends = f'x1="{number(left)}" x2="{number(left)}" y1="{number(y + 3)}"'
-            lines.append(f'<line class="kl" {ends} y2="{number(y + _TOP + pitch + 16)}"/>')
+            lines.append(f'<line class="kl" {ends} y2="{number(y + _TOP + tall + 16)}"/>')
         else:
-            size = f'width="{number(right - left)}" height="{number(pitch)}"'
+            size = f'width="{number(right - left)}" height="{number(tall)}"'
             lines.append(f'<rect class="kn" x="{number(left)}" y="{number(y + _TOP)}" {size}/>')
     return [Markup(line) for line in lines]  # noqa: S704 - numbers only
 
@@ -95,6 +99,18 @@ class TextLine:
         self.texts.append(words_at(fixed, self._baseline, text, anchor=anchor))
 
 
+def _write_at_line(texts: TextLine, places: tuple[float, float], older: str, newer: str) -> None:
+    """The texts of two neighbours: each at its mark, or if that is too narrow, on its side of the line."""
+    left, right = places
+    if (len(older) + len(newer)) / 2 * CHARACTER + 2 * _GAP <= right - left:
+        texts.write(right, newer, "middle")
+        texts.write(left, older, "middle")
+        return
+    line = (left + right) / 2
+    texts.write(line + _GAP, newer, "start")
+    texts.write(line - _GAP, older, "end")
+
+
 def _texts(strip: Strip, at: Sequence[float], x: float, above: float, below: float) -> list[Markup]:
     """The versions above the marks, and the counts below: at the flips, at the newest, at the oldest."""
     versions, counts = TextLine(x, above), TextLine(x, below)
@@ -106,10 +122,9 @@ def _texts(strip: Strip, at: Sequence[float], x: float, above: float, below: flo
                 versions.write(place, mark.version, "middle")
                 counts.write(place, mark.counts, "middle")
             continue
-        line = (at[flip.older] + at[flip.newer]) / 2
-        versions.write(line + 4, newer.version, "start")
-        counts.write(line - 4, older.counts, "end")
-        counts.write(line + 4, newer.counts, "start")
+        places = at[flip.older], at[flip.newer]
+        _write_at_line(versions, places, older.version, newer.version)
+        _write_at_line(counts, places, older.counts, newer.counts)
     for number_ in dict.fromkeys((len(marks) - 1, 0, *range(len(marks)))):
         versions.write(at[number_], marks[number_].version, "middle")
         counts.write(at[number_], marks[number_].counts, "middle")

@@ -25,11 +25,10 @@ def sighting_words(there: Sequence[JobPart], elsewhere: Sequence[JobPart]) -> st
         sometimes = f" If it only happens sometimes, then in at least {low} of attempts{_weakest(shown)}."
         return f"{counts}.{sometimes if low else ''}"
     high = _most(free)
-    bounds = [f"there in at least {low} of attempts"] if low else []
-    bounds += [f"elsewhere, if at all, in at most {high}{'' if low else ' of attempts'}"] if high else []
-    each = " (in each place)" if len(shown) > 1 or len(free) > 1 else ""
-    words = f"{counts} where it was seen, {_count_of_free(free)} elsewhere."
-    return f"{words} So it happens {'; '.join(bounds)}{each}." if bounds else words
+    bounds = [f"in at least {low} of attempts"] if low else []
+    bounds += [f"elsewhere in at most {high}{'' if low else ' of attempts'}"] if high else []
+    words = f"{counts}, elsewhere {_count_of_free(free)}."
+    return f"{words} It happens {', '.join(bounds)}." if bounds else words
 
 
 def both_sides_words(shows: tuple[str, JobPart], free: tuple[str, JobPart]) -> str:
@@ -98,13 +97,14 @@ def _rate_words(job: JobPart) -> str:
     words = f"{job.matched} of {job.of} {_attempts(job.of)}"
     if interval is None:
         return words
-    rate = f"in the long run {100 * interval.low:.0f} to {_percent(interval.high)}"
+    rate = f"in truth {100 * interval.low:.0f} to {_percent(interval.high)}"
     return f"{words}{_independent_words([job])} ({rate})"
 
 
 def _count_of_free(jobs: Sequence[JobPart], *, noun: str = "") -> str:
     count = sum(job.of for job in jobs)
-    return f"0 of {count}{noun}{_places(jobs)}{_independent_words(jobs) if _most(jobs) else ''}"
+    where = _places(jobs) if noun else _places(jobs).removesuffix(" places")
+    return f"0 of {count}{noun}{where}{_independent_words(jobs) if _most(jobs) else ''}"
 
 
 def _least(jobs: Sequence[JobPart]) -> str:

@@ -65,13 +65,11 @@ UNKNOWN_VERSION = "another version"
 
 
 def version_name(point: Point) -> str:
-    """`2.13.0` is shown as 2.13. A name that is no version stays as it is, unless others chose it."""
+    """The version as all other sentences spell it. A name that is none stays, unless others chose it."""
     name = point.version or point.target.toolchain
-    release = parse_version(name)
-    if release is None:
+    if parse_version(name) is None:
         return name if point.contributed_by is None else UNKNOWN_VERSION
-    is_short = release.micro == 0 and not release.pre and not release.is_devrelease
-    return ".".join(map(str, release.release[:2])) if is_short else name
+    return name
 
 
 def version_order(name: str) -> tuple[int, Version, str]:
