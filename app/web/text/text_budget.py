@@ -21,7 +21,7 @@ from app.web.text.ansi import with_colours
 from app.web.text.cutting import Cut
 
 # Bytes as sent. With markup, style and scripts a page stays below 100 kB.
-PAGE_BYTES = 7_300
+PAGE_BYTES = 7_200
 # A text may take twice its limit in bytes: a Hebrew letter has two bytes, an escaped quotation mark has five.
 BYTES_A_CHARACTER = 2
 # Each block and each line gets at least so many bytes, also when the budget is used up.
