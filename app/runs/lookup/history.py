@@ -59,7 +59,7 @@ class Point(BaseModel):
     # The environment and the node of that attempt, for pages.
     environment: str | None = Field(default=None, exclude=True)
     node: str | None = Field(default=None, exclude=True)
-    # Of a bisection, which tries each target as seldom as it can.
+    # A bisection tries each target as seldom as it can.
     of_bisection: bool = False
 
 

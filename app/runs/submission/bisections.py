@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from app.clock import now
 from app.errors import ConflictError, InputError, NotFoundError
 from app.ids import is_id, new_id
-from app.intake.reading import Reading
+from app.intake.reading import Reading, Script
 from app.runs.lifecycle.bisection import continue_bisection
 from app.runs.lifecycle.cancel import cancel_run
 from app.runs.lifecycle.settle import finish_if_done
@@ -54,26 +54,17 @@ def start_bisection(
     """
     report = get_runnable_report(session, report_id)
     bisection_id, digest = new_id(), _digest(report_id, request)
-    earlier_run = earlier_answer(
-        session, idempotency_key, body_digest=digest, run_id=bisection_id, submitter=who
-    )
-    if earlier_run is not None:
-        return bisection_document(session, earlier_run.id)
+    key = idempotency_key
+    earlier = earlier_answer(session, key, body_digest=digest, run_id=bisection_id, submitter=who)
+    if earlier is not None:
+        return bisection_document(session, earlier.id)
     reading = reading_of(session, report)
     nodes = known_fleet(session, settings=settings)
     series = _series(reading, request, nodes, settings=settings)
     script = subject_of(reading).script
-    known = [KnownPoint(point) for point in series.points]
-    if not request.toolchains:
-        known = with_known_versions(
-            session,
-            report_id,
-            series,
-            base=request.base,
-            script=script,
-            fleet=nodes,
-            required_level=settings.required_level,
-        )
+    points = _known_points(
+        session, request, series, script=script, nodes=nodes, report_id=report_id, settings=settings
+    )
     if script.digest in current_quarantines(session).scripts:
         raise ConflictError(QUARANTINED.detail, code=QUARANTINED.code)
     run = RunRow(
@@ -88,14 +79,13 @@ def start_bisection(
         summary="",
         created_at=now(),
     )
-    session.add(run)
-    session.flush()
+    _add(session, run)
     emit(session, run, "run.created")
     row = BisectionRow(
         id=run.id,
         report_id=report.id,
         axis=series.axis,
-        points=[_point(one) for one in known],
+        points=[_point(one) for one in points],
         error=request.error,
         most_attempts=request.most_attempts,
         side_by_side=max(1, min(MOST_SIDE_BY_SIDE, sum(hello.slots for hello in nodes))),
@@ -103,12 +93,16 @@ def start_bisection(
         asked_by=asked_by,
         created_at=run.created_at,
     )
-    session.add(row)
-    session.flush()
+    _add(session, row)
     continue_bisection(session, run, settings=settings)
     finish_if_done(session, run)
     session.flush()
     return _document(row, run)
+
+
+def _add(session: Session, row: RunRow | BisectionRow) -> None:
+    session.add(row)
+    session.flush()
 
 
 def _digest(report_id: str, request: BisectionRequest) -> str:
@@ -143,6 +137,30 @@ def _series(
         required_level=settings.required_level,
     )
     return serve(series, subject.script, nodes, required_level=settings.required_level)
+
+
+def _known_points(
+    session: Session,
+    request: BisectionRequest,
+    series: Series,
+    *,
+    script: Script,
+    nodes: Sequence[Hello],
+    report_id: str,
+    settings: ServiceSettings,
+) -> list[KnownPoint]:
+    """The points of the series; where the request chooses no toolchains, also those that are away now."""
+    if request.toolchains:
+        return [KnownPoint(point) for point in series.points]
+    return with_known_versions(
+        session,
+        report_id,
+        series,
+        base=request.base,
+        script=script,
+        fleet=nodes,
+        required_level=settings.required_level,
+    )
 
 
 def _point(known: KnownPoint) -> dict[str, Any]:

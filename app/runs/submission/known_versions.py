@@ -28,8 +28,8 @@ from worker.contract import Hello, Level
 from worker.contract.names import SETTINGS
 from worker.contract.versions import parse_version
 
-_MEASURED = "No node has it now. These attempts are of an earlier run."
-_UNMEASURED = "No node has it now, and no earlier run of this report has a result."
+_TOLD = "No node has it now. These attempts are of an earlier run."
+_NOTHING = "No node has it now, and no earlier run of this report has a result."
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +55,21 @@ def with_known_versions(
     here = {version for point in series.points if (version := parse_version(point.value)) is not None}
     if series.axis in SETTINGS or len(here) < len(points):
         return points
-    measured = _measured(session, report_id, series.axis, base=base, script=script)
-    found = {version: (target_of(job), job.id) for version, job in measured.items()}
+    by_version = _jobs_by_version(session, report_id, series.axis, base=base, script=script)
+    targets = {version: (target_of(job), job.id) for version, job in by_version.items()}
     for version, target in _of_absent_nodes(session, series.axis, base):
-        found.setdefault(version, (target, ""))
-    for version in sorted(found.keys() - here):
-        target, job = found[version]
+        targets.setdefault(version, (target, ""))
+    for version in sorted(targets.keys() - here):
+        target, job = targets[version]
         lack = nearest_lack(fleet, target, required_level=required_level)
         if not min(here) < version < max(here) or lack is None or len(points) >= MOST_POINTS:
             continue
-        told = lack.model_copy(update={"detail": _MEASURED if job else _UNMEASURED})
-        points.append(KnownPoint(Point(str(version), target, told), job or None))
+        remark = lack.model_copy(update={"detail": _TOLD if job else _NOTHING})
+        points.append(KnownPoint(Point(str(version), target, remark), job or None))
     return sorted(points, key=lambda known: Version(known.point.value))
 
 
-def _measured(
+def _jobs_by_version(
     session: Session, report_id: str, axis: str, *, base: Target, script: Script
 ) -> Mapping[Version, JobRow]:
     """For each version the job of an earlier run on this kind of target with the most attempts."""
@@ -86,8 +86,8 @@ def _measured(
     )
     versions = _versions_of(session, axis, jobs)
     # The fullest one last, and of equal ones the newest.
-    ordered = sorted(jobs, key=lambda job: (attempts[job.id], job.id))
-    return {versions[job.id]: job for job in ordered if job.id in versions}
+    from_least = sorted(jobs, key=lambda job: (attempts[job.id], job.id))
+    return {versions[job.id]: job for job in from_least if job.id in versions}
 
 
 def _versions_of(session: Session, axis: str, jobs: Collection[JobRow]) -> Mapping[str, Version]:
@@ -96,12 +96,12 @@ def _versions_of(session: Session, axis: str, jobs: Collection[JobRow]) -> Mappi
         session, {job.environment_digest for job in jobs if job.environment_digest}
     )
     facts = {job.id: environments.get(job.environment_digest or "") for job in jobs}
-    parsed = {
+    releases = {
         job: parse_version(version_text(environment.facts, axis))
         for job, environment in facts.items()
         if environment is not None
     }
-    return {job: Version(version.public) for job, version in parsed.items() if version is not None}
+    return {job: Version(version.public) for job, version in releases.items() if version is not None}
 
 
 def _of_absent_nodes(session: Session, axis: str, base: Target) -> Iterator[tuple[Version, Target]]:

@@ -268,7 +268,7 @@ class Bisection:
             return True
         if self._sure:
             return not self._points_to_confirm(Counter())
-        # What is open may be at points that can't be tried.
+        # The rest may lie at points that can't be tried.
         return bool(self._closed) and self._next(Counter()) is None
 
     def result(self) -> BisectionResult:

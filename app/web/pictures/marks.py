@@ -117,8 +117,8 @@ def _without_flip(decided: Sequence[Mark], *, others: bool) -> str:
     how = always.get(frozenset(shapes), "happens, but not in each attempt,")
     if len(decided) == 1:
         return f"It {how} in {newest.version}{_of(newest)}."
-    told = " that gave an answer" if others else ""
-    return f"It {how} in each of {len(decided)} versions{told}. The newest is {newest.version}{_of(newest)}."
+    limit = " that gave an answer" if others else ""
+    return f"It {how} in each of {len(decided)} versions{limit}. The newest is {newest.version}{_of(newest)}."
 
 
 def _of(mark: Mark) -> str:

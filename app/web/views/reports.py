@@ -104,7 +104,7 @@ def both_shown(run: RunDocument) -> bool:
     checks = run.report.claim.checks
     return any(
         {"bug", "expected"}
-        <= {check.role for check, found in checks_of_job(checks, job) if found.result is CheckResult.MET}
+        <= {check.role for check, finding in checks_of_job(checks, job) if finding.result is CheckResult.MET}
         for job in run.jobs
         if job.of and job.matched == job.of
     )

@@ -17,12 +17,12 @@ MOST_RATES = 3
 def sighting_words(there: Sequence[JobPart], elsewhere: Sequence[JobPart]) -> str:
     """The counts where it was seen and where it was not, then the rates that they leave open."""
     free = [job for job in elsewhere if job.of and not job.matched]
-    shown = [job for job in there if job.of]
-    if not shown:
+    showing = [job for job in there if job.of]
+    if not showing:
         return ""
-    counts, low = _seen_words(shown), _least(shown)
+    counts, low = _seen_words(showing), _least(showing)
     if not free:
-        sometimes = f" If it only happens sometimes, then in at least {low} of attempts{_weakest(shown)}."
+        sometimes = f" If it only happens sometimes, then in at least {low} of attempts{_weakest(showing)}."
         return f"{counts}.{sometimes if low else ''}"
     high = _most(free)
     bounds = [f"in at least {low} of attempts"] if low else []

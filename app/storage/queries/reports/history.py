@@ -10,7 +10,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Session
 
 from app.storage.models import AttemptRow, EnvironmentRow, JobRow, RunRow
-from app.storage.queries.reports.fuller import BISECTION
+from app.storage.queries.reports.precedence import BISECTION
 
 # Characters of an attempt's output, from its end.
 OUTPUT_CHARACTERS = 400
@@ -21,6 +21,9 @@ FACTS = {
     "card": "gpu.0.model",
     "processor": "cpu.model",
 }
+
+
+_OF_BISECTION = func.coalesce(RunRow.preset == BISECTION, False).label("of_bisection")
 
 
 def points_of_report(
@@ -70,12 +73,9 @@ def points_of_report(
         for number, name in enumerate(packages)
     ]
     job = (JobRow.id, JobRow.script_digest, JobRow.target, JobRow.verdict, JobRow.reason)
-    run = (
-        *(RunRow.id.label("run_id"), RunRow.created_at, RunRow.finished_at, RunRow.contributed_by),
-        func.coalesce(RunRow.preset == BISECTION, False).label("of_bisection"),
-    )
+    run = (RunRow.id.label("run_id"), RunRow.created_at, RunRow.finished_at, RunRow.contributed_by)
     statement = (
-        select(*job, *run, *output, *facts)
+        select(*job, *run, _OF_BISECTION, *output, *facts)
         .join(RunRow, RunRow.id == JobRow.run_id)
         .outerjoin(first, true())
         .outerjoin(environment, true())

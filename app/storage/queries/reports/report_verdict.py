@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.judging.judgement import Verdict
 from app.storage.models import AttemptRow, JobRow, ReportRow, RunRow
-from app.storage.queries.reports.fuller import gives_way
+from app.storage.queries.reports.precedence import gives_way
 
 
 def ended_runs(session: Session, report_id: str) -> Sequence[RunRow]:

@@ -26,7 +26,7 @@ from sqlalchemy.orm import Session
 from app.states import HELD_ATTEMPT_STATES, OPEN_STATES
 from app.storage.models import ActRow, AttemptRow, JobRow, ReportRow, RunRow, ScriptRow
 from app.storage.models.script import BANDS
-from app.storage.queries.reports.fuller import gives_way
+from app.storage.queries.reports.precedence import gives_way
 
 
 def runs(session: Session, *, before: str | None, limit: int) -> Sequence[RunRow]:

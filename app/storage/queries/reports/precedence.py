@@ -1,4 +1,4 @@
-"""Which job speaks for a cell: a bisection tries it as seldom as it can, and replaces no fuller result."""
+"""The job that speaks for a cell: a bisection tries it as seldom as it can, and replaces no fuller result."""
 
 from __future__ import annotations
 
