@@ -211,8 +211,8 @@ def test_rates_of_versions_are_not_merged() -> None:
     matched = {"2.4.6": 8, "2.4.0": 4, "2.3.5": 9, "2.2.0": 6}
     answer = answer_of(run(*(cell(version, FLAKY, met, 20) for version, met in matched.items())))
     assert answer.how_sure == (
-        "8 of 20 attempts (in truth 12 to 74 %), 4 of 20 attempts (in truth 2 to 55 %), "
-        "9 of 20 attempts (in truth 15 to 78 %) and 1 more place."
+        "cpu@numpy-2.4.6: 8 of 20 attempts (in truth 12 to 74 %); cpu@numpy-2.4.0: 4 of 20 attempts"
+        " (in truth 2 to 55 %); cpu@numpy-2.3.5: 9 of 20 attempts (in truth 15 to 78 %) and 1 more place."
     )
     assert answer.where == "Seen on AMD EPYC 9B14 with numpy 2.2.0, 2.3.5, 2.4.0 and 2.4.6."
 
