@@ -16,6 +16,7 @@ from app.runs.run_object.answer.check_findings import checks_of_job, findings_of
 from app.runs.run_object.answer.contrast_sentence import contrast_sentence
 from app.runs.run_object.answer.new_warnings import NewWarning
 from app.runs.run_object.answer.part import AnswerPart
+from app.runs.run_object.bisection_document import BisectionPart
 from app.runs.run_object.claim_part import CheckPart, ClaimPart
 from app.runs.run_object.document import RunDocument
 from app.states import OPEN_STATES
@@ -201,7 +202,11 @@ def _of_run(
         "scope_run": Lazy(lambda: reporters().other_run(run)),
         "next_words": Lazy(lambda: _next_words(report, run, answer())),
         "can_run": bool(run.jobs) or not run.ask,
-        "contrast": Lazy(lambda: contrast_sentence(run, answer(), is_free_elsewhere=elsewhere())),
+        "contrast": Lazy(
+            lambda: contrast_sentence(
+                run, answer(), is_free_elsewhere=elsewhere(), is_known=_has_change(report.bisections)
+            )
+        ),
         "claim": claim,
         "both_shown": Lazy(lambda: both_shown(run)),
         "place": Lazy(lambda: reporters().fields),
@@ -241,6 +246,11 @@ def _seen_elsewhere(run: RunDocument, points: Sequence[Point]) -> bool:
 def _next_words(report: ReportDetails, run: RunDocument, answer: AnswerPart) -> str:
     is_decided = report.closed_at is not None or report.confirmed is not None or report.overruled is not None
     return wording.next_words(run, answer.standing_owner, is_decided=is_decided)
+
+
+def _has_change(bisections: Sequence[BisectionPart]) -> bool:
+    """Whether the newest bisection over something found a change, so it depends on that."""
+    return any(one.first_bad or one.first_good for one in latest_bisections(bisections))
 
 
 def _of_jobs(run: RunDocument) -> dict[str, Any]:
