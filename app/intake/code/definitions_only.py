@@ -7,7 +7,15 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 
-from app.intake.code.syntax import dotted_name, tree_of
+from app.intake.code.decorators.known_decorators import (
+    FUNCTIONS,
+    makes_decorators,
+    may_run_functions,
+    names_assigned,
+    names_of_wrapped,
+    only_wraps,
+)
+from app.intake.code.syntax import dotted_name, normalise, tree_of
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -33,20 +41,40 @@ def only_defines(tree: ast.Module) -> bool:
     Imports, constants, set-up calls such as `torch.manual_seed(0)` and docstrings show nothing.
     """
     body = tree.body[:_MOST_STATEMENTS]
+    wrappers = _wrappers_of(body)
+    return _uses_nothing(body, wrappers) and not any(
+        _runs_at_definition(statement, wrappers) for statement in body
+    )
+
+
+def leaves_calls_to_decorators(tree: ast.Module) -> bool:
+    """True if nothing calls the functions of a script, unless one of their unknown decorators does."""
+    body = tree.body[:_MOST_STATEMENTS]
+    own = {statement.name for statement in body if isinstance(statement, _DEFINITIONS)}
+    return (
+        may_run_functions(body, own)
+        and _uses_nothing(body, {})
+        and not any(_runs_at_definition(statement, {}, decorated=False) for statement in body)
+    )
+
+
+def _uses_nothing(body: list[ast.stmt], wrappers: Mapping[str, ast.FunctionDef]) -> bool:
+    """True if there are definitions, and the other statements only prepare something."""
     names = {statement.name for statement in body if isinstance(statement, _DEFINITIONS)}
     names |= {name for statement in body for name in _names_of_lambda(statement)}
-    wrappers = _wrappers_of(body)
+    names |= {name for statement in body for name in names_of_wrapped(statement, names)}
     if not names or any(
         isinstance(statement, ast.ClassDef) and _does_something(statement) for statement in body
     ):
         return False
     return all(
         isinstance(statement, (*_DEFINITIONS, ast.Import, ast.ImportFrom))
-        or bool(_names_of_lambda(statement))
+        or bool(_names_of_lambda(statement) or names_of_wrapped(statement, names))
+        or makes_decorators(statement, body, names)
         or _only_prepares(statement, names)
         or _only_wraps(statement, wrappers)
         for statement in body
-    ) and not any(_runs_at_definition(statement, wrappers) for statement in body)
+    )
 
 
 def leaves_tests(tree: ast.Module) -> bool:
@@ -62,8 +90,7 @@ def _names_of_lambda(statement: ast.stmt) -> list[str]:
     """The names in `name = lambda: …`, which defines a function too."""
     if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Lambda):
         return []
-    names = [target.id for target in statement.targets if isinstance(target, ast.Name)]
-    return names if len(names) == len(statement.targets) else []
+    return names_assigned(statement)
 
 
 def tests_of(tree: ast.Module) -> Tests | None:
@@ -153,11 +180,13 @@ def _does_something(statement: ast.ClassDef) -> bool:
     )
 
 
-def _runs_at_definition(statement: ast.stmt, wrappers: Mapping[str, ast.FunctionDef]) -> bool:
+def _runs_at_definition(
+    statement: ast.stmt, wrappers: Mapping[str, ast.FunctionDef], *, decorated: bool = True
+) -> bool:
     """True if a definition itself runs code: by a decorator, a default, a metaclass or a base that is a call.
 
     A decorator such as `@torch.jit.script` compiles the function where it is defined. One of the script's
-    own `wrappers` calls nothing.
+    own `wrappers` calls nothing. Those of functions count only if `decorated`.
     """
     if isinstance(statement, ast.ClassDef) and (
         statement.keywords or any(isinstance(base, ast.Call) for base in statement.bases)
@@ -170,30 +199,9 @@ def _runs_at_definition(statement: ast.stmt, wrappers: Mapping[str, ast.Function
         for part in ast.walk(value)
     ):
         return True
-    if not isinstance(statement, _DEFINITIONS):
+    if not isinstance(statement, _DEFINITIONS) or (not decorated and isinstance(statement, FUNCTIONS)):
         return False
-    return any(
-        dotted_name(part.func if isinstance(part, ast.Call) else part)[-1:]
-        not in {
-            ("staticmethod",),
-            ("compile",),
-            ("parametrize",),
-            ("fixture",),
-            ("no_grad",),
-            ("skipif",),
-            ("dataclass",),
-            ("lru_cache",),
-            ("cache",),
-            ("wraps",),
-            ("contextmanager",),
-            ("asynccontextmanager",),
-            ("total_ordering",),
-            ("singledispatch",),
-            ("overload",),
-        }
-        and not _is_wrapper(part, wrappers)
-        for part in statement.decorator_list
-    )
+    return not all(only_wraps(part) or _is_wrapper(part, wrappers) for part in statement.decorator_list)
 
 
 def _wrappers_of(body: Sequence[ast.stmt]) -> dict[str, ast.FunctionDef]:
@@ -308,6 +316,19 @@ def makes_classes(script: str) -> bool:
         )
         for statement in tree.body[:_MOST_STATEMENTS]
     )
+
+
+def definition_lines(script: str) -> set[str]:
+    """The lines of a script that run while it only defines: its imports and the heads of its definitions."""
+    tree = tree_of(script)
+    heads: set[int] = set()
+    for statement in tree.body[:_MOST_STATEMENTS] if tree else ():
+        if isinstance(statement, _DEFINITIONS):
+            heads.update(part.lineno for part in statement.decorator_list)
+            heads.add(statement.lineno)
+        elif isinstance(statement, ast.Import | ast.ImportFrom):
+            heads.add(statement.lineno)
+    return {line.strip() for number, line in enumerate(normalise(script).split("\n"), 1) if number in heads}
 
 
 def returns_outside_functions(tree: ast.Module) -> bool:

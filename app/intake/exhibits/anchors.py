@@ -14,6 +14,7 @@ from app.errors import InputError
 from app.intake.claim.claims import Check, CheckKind, Claim, Role
 from app.intake.claim.comments import statements_with_values
 from app.intake.claim.endings import ending_of
+from app.intake.code.definitions_only import leaves_calls_to_decorators
 from app.intake.code.names import mentioned_names
 from app.intake.code.points import calls_by_name, points_on
 from app.intake.code.syntax import dotted_name, nodes_of, parse
@@ -153,10 +154,11 @@ def with_ties(claim: Claim, script: str, texts: Sequence[str]) -> Claim:
     names = (mentioned_names(tree) | roots - {""}) - _COMMON
     names.update(word for node in nodes_of(tree) for word in _OF_SYNTAX.get(type(node), ()))
     paragraphs = [each[:_MOST_PARAGRAPH] for text in texts for each in _BLANK.split(text)]
-    return _mark_loose(claim, names, paragraphs)
+    return _mark_loose(claim, None if leaves_calls_to_decorators(tree) else names, paragraphs)
 
 
-def _mark_loose(claim: Claim, names: set[str], paragraphs: Sequence[str]) -> Claim:
+def _mark_loose(claim: Claim, names: set[str] | None, paragraphs: Sequence[str]) -> Claim:
+    """`names` are those of the script; None if it may call nothing at all."""
     checks = tuple(
         check.model_copy(update={"loose": _is_loose(check, claim.text, names, paragraphs)})
         for check in claim.checks
@@ -165,9 +167,11 @@ def _mark_loose(claim: Claim, names: set[str], paragraphs: Sequence[str]) -> Cla
     return claim.model_copy(update={"checks": checks, "further": further})
 
 
-def _is_loose(check: Check, title: str, names: set[str], paragraphs: Sequence[str]) -> bool:
+def _is_loose(check: Check, title: str, names: set[str] | None, paragraphs: Sequence[str]) -> bool:
     if check.role is not Role.BUG or check.kind not in _FAILURES or check.at is not None:
         return False
+    if names is None:
+        return True
     if check.kind in _OF_THE_PROCESS and any(
         _THE_SCRIPT.search(each) for each in (check.text, *_paragraphs_of(check.kind, paragraphs))
     ):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from app.intake.claim.claims import CheckKind, Claim, Role
-from app.intake.code.definitions_only import makes_classes
+from app.intake.code.definitions_only import definition_lines, makes_classes
 from app.intake.needs.asks import ask, asks_of
 from app.intake.reading import Ask, Repair, Script, ScriptRole
 from app.intake.snippets.parts import Part, PartKind
@@ -31,6 +31,7 @@ _FAILURE = re.compile(
     r"Traceback \(most recent|^[ \t]*(?:\w+\.)*[A-Z]\w*(?:Error|Exception)\b|Segmentation fault|core dumped",
     re.MULTILINE,
 )
+_FRAME_OF_MODULE = re.compile(r"^.{0,20}File [^\n]{1,300}, in <module>\n(?P<code>[^\n]{1,300})", re.MULTILINE)
 _WITHDRAWN_CODE = re.compile(
     r"\b(?:sorry|oops|my (?:bad|mistake))\b.{0,80}\b(?:right|wrong|correct|real|actual)\b"
     r"|\b(?:posted|pasted|sent|gave) the wrong\b"
@@ -128,10 +129,9 @@ def asks_about(scripts: Sequence[Script], claim: Claim, text: str) -> tuple[Ask,
     """Questions about what the main script lacks."""
     main = scripts[0]
     asks = asks_of(scripts)
-    if any(check.kind is CheckKind.EXCEPTION for check in claim.having(Role.BUG)) and makes_classes(
-        main.script
-    ):
-        # To make a class of such bases may be what fails.
+    raises = any(check.kind is CheckKind.EXCEPTION for check in claim.having(Role.BUG))
+    if raises and (makes_classes(main.script) or _fails_in_definition(main.script, text)):
+        # To make a class of such bases, or to decorate a function, may be what fails.
         asks = tuple(each for each in asks if each.code != "nothing_calls_it")
     if missing_names(main.script) and repair_rules_for(claim).imports:
         asks = (*asks, ask("undefined_name"))
@@ -143,3 +143,9 @@ def asks_about(scripts: Sequence[Script], claim: Claim, text: str) -> tuple[Ask,
     ):
         asks = (*asks, ask("arguments"))
     return asks
+
+
+def _fails_in_definition(script: str, text: str) -> bool:
+    """Whether a traceback in the text fails where the script only imports or defines something."""
+    quoted = {match["code"].strip() for match in _FRAME_OF_MODULE.finditer(text)}
+    return bool(quoted) and not quoted.isdisjoint(definition_lines(script))

@@ -1,0 +1,1 @@
+"""Decorators, by what they do with a function."""
