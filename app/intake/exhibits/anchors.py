@@ -19,6 +19,7 @@ from app.intake.code.names import mentioned_names
 from app.intake.code.points import calls_by_name, points_on
 from app.intake.code.syntax import dotted_name, nodes_of, parse
 from app.intake.exhibits.commented_errors import marked_lines
+from app.intake.snippets.output_marks import without_signs_of_tracebacks
 from app.intake.words.vocabulary import strip_quotes
 
 _HEAD = "Traceback (most recent call last)"
@@ -212,6 +213,10 @@ class _Places:
 
     def __init__(self, script: str, tree: ast.Module, tracebacks: Sequence[_Traceback]) -> None:
         self._lines = [line.strip() for line in script.split("\n")]
+        for each in tree.body:
+            if isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant):
+                # A string that stands alone may hold the traceback, which quotes the code.
+                self._lines[each.lineno - 1 : each.end_lineno] = [""] * ((each.end_lineno or 0) - each.lineno + 1)
         self._tree = tree
         self._tracebacks = tracebacks
         self._compiles = _COMPILES.search(script) is not None
@@ -331,7 +336,7 @@ def _makes(text: ast.expr | None, check: Check) -> bool:
 def _tracebacks(text: str) -> Iterator[_Traceback]:
     """The tracebacks of Python and of IPython in a text."""
     current: _Traceback | None = None
-    for raw in text.split("\n")[:_MOST_LINES]:
+    for raw in without_signs_of_tracebacks(text).split("\n")[:_MOST_LINES]:
         line = raw.lstrip().removeprefix(">").removeprefix(" ") if raw.lstrip().startswith(">") else raw
         if _HEAD in line:
             if current is not None and current.failure:

@@ -148,6 +148,11 @@ def commented_errors(script: str) -> list[Check]:
     return [*bugs.values(), *(others if len(others) == 1 else [])]
 
 
+def are_raised(lines: list[str], script: str) -> bool:
+    """Whether commented lines are errors with their messages, and no script that catches one prints them."""
+    return "except" not in script and all(map(_WITH_MESSAGE.fullmatch, lines))
+
+
 def _outside_quotes(before: str, message: str) -> tuple[str, str]:
     """The words before an error, and its message. A quote that opens before the error ends the message."""
     closing = _CLOSING.get(before[-1:])

@@ -31,7 +31,7 @@ from app.intake.claim.slowness import is_of_magic, slower_label, slower_of_timed
 from app.intake.claim.stated_place import newest_place, place_of_bug, with_place
 from app.intake.claim.subject import about, subject_of
 from app.intake.exhibits.assertions import asserted_checks, marked_assertion, own_check
-from app.intake.exhibits.commented_errors import commented_errors
+from app.intake.exhibits.commented_errors import are_raised, commented_errors
 from app.intake.exhibits.conditions import (
     condition_of,
     is_of_other_call,
@@ -360,7 +360,7 @@ def _checks_of_sides(outputs: Sequence[Part], *, several: bool) -> list[Check]:
 def _comment_checks(main: str) -> list[Check]:
     pairs = commented_pairs(main)
     wrong, right = pairs if pairs[0] else commented_outputs(main)
-    if not wrong or lacks_its_end("\n".join(wrong)):
+    if not wrong or lacks_its_end("\n".join(wrong)) or are_raised(wrong, main):
         return []
     bug = output_check(wrong)
     is_other = not set(right) <= set(wrong) or (len(right) == len(wrong) and sorted(right) != sorted(wrong))

@@ -14,7 +14,7 @@ from app.intake.code.syntax import tree_of
 from app.intake.layout.captions import is_expected_caption, is_seen_caption
 from app.intake.layout.labelled_blocks import EXPECTED, SEEN
 from app.intake.layout.version_rows import is_result_of_version
-from app.intake.snippets.output_marks import commented_output
+from app.intake.snippets.output_marks import commented_output, traceback_start
 from app.intake.snippets.parts import Part, PartKind
 from app.intake.snippets.transcripts import does_something
 from app.intake.words.vocabulary import is_printed_line, is_prose
@@ -54,7 +54,8 @@ def with_commented_outputs(parts: Sequence[Part]) -> list[Part]:
     result: list[Part] = []
     for part in parts:
         result.append(part)
-        if part.kind is PartKind.CODE and not part.transcript and ("#" in part.text or '"""' in part.text):
+        has_words = any(sign in part.text for sign in ("#", '"""', "'''"))
+        if part.kind is PartKind.CODE and not part.transcript and has_words:
             result += [
                 Part(PartKind.OUTPUT, text, part.heading, caption) for caption, text in _outputs(part.text)
             ]
@@ -68,6 +69,9 @@ def _outputs(code: str) -> list[tuple[str, str]]:
     for text in (*_comments(lines), *_strings(code)):
         for caption, section in _sections(text):
             sides.setdefault(caption, []).extend(section)
+    for text in _strings(code):
+        if (start := traceback_start(text)) is not None:
+            sides.setdefault(SEEN, []).extend(text[start:])
     if not commented_outputs(code)[0]:
         below = [line for run in _runs_below_prints(lines) for line in run]
         if below:

@@ -20,7 +20,12 @@ _MARKED_COMMENT = re.compile(
     r"#{1,2}\s?(?:[=-]{1,2}>|>{1,2}|→|⇒|⟹|➜|»|Out(?:put)?(?:\s?\[\d+\])?:(?=\s))[ \t]*(?P<value>\S.*)$"
 )
 # Signs that may stand before all lines of a block: comments and quotes.
-_COMMON_SIGNS = ("#>", "#", "//", "--", ">>", "=>", ">", "|")
+_COMMON_SIGNS = ("#>", "####", "###", "##", "#", "//", "--", ">>", "=>", ">", "|")
+# Signs before a traceback, which the lines below have too: `#| `, `%% `, `E   `, `stderr: `.
+_SIGNED_TRACEBACK = re.compile(
+    r"(?P<sign>[ \t]{0,12}(?:[#/;%|>*\"!$•:-]{1,4}(?: >)?|E(?=[ \t])|(?:std)?err(?:or)?[:>|])[ \t]{0,8})"
+    r"Traceback \(most recent call last\)"
+)
 
 
 def traceback_start(lines: Sequence[str]) -> int | None:
@@ -70,7 +75,7 @@ def _marked_comments(run: Sequence[str]) -> list[str]:
 
 def without_common_sign(text: str) -> str:
     """The text without the sign that all its lines begin with, such as `# `."""
-    lines = text.split("\n")
+    lines = without_signs_of_tracebacks(text).split("\n")
     filled = [line for line in lines if line.strip()]
     if filled and all(map(_MARKED.match, filled)):
         return "\n".join(split_marked_lines(filled)[1])
@@ -79,4 +84,19 @@ def without_common_sign(text: str) -> str:
             stripped = [line.lstrip().removeprefix(sign) for line in lines]
             space = all(line.startswith(" ") or not line for line in stripped)
             return "\n".join(line.removeprefix(" ") if space else line for line in stripped)
-    return text
+    return "\n".join(lines)
+
+
+def without_signs_of_tracebacks(text: str) -> str:
+    """The text, in which tracebacks have no sign before each line, such as that of a comment."""
+    if "Traceback" not in text:
+        return text
+    lines: list[str] = []
+    sign = ""
+    for line in text.split("\n"):
+        match = _SIGNED_TRACEBACK.match(line)
+        sign = match["sign"] if match else sign
+        if sign and not line.startswith(sign.rstrip()):
+            sign = ""
+        lines.append(line.removeprefix(sign if line.startswith(sign) else sign.rstrip()))
+    return "\n".join(lines)
