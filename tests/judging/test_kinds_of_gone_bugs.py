@@ -11,6 +11,7 @@ KINDS = (
     *("measured_times", "measured_unseen"),
     *("complaints", "complaints_unseen"),
     *("twins", "twins_unseen", "sameness", "sameness_unseen", "units_of_times"),
+    *("own_checks", "ways"),
 )
 CASES = [case for kind in KINDS for case in cases_of(f"{kind}.txt")]
 

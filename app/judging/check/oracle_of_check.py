@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from app.intake.claim.claims import Check, CheckKind, Claim, Role, Trait
+from app.intake.code.own_checks import went_the_other_way
 from app.intake.reading import Script
 from app.judging.check.by_kind import judge_kind
 from app.judging.check.output_checks import numbers_in_place
@@ -19,7 +20,7 @@ from app.judging.gone.changed_values import (
     shows_value_called_right,
 )
 from app.judging.gone.dtypes import in_any_unit
-from app.judging.gone.labelled_twins import labelled_twins_agree, nan_became_twin
+from app.judging.gone.labelled_twins import labelled_twins_agree, nan_became_twin, ways_agree
 from app.judging.gone.lines_at_issue import judge_lines_at_issue
 from app.judging.gone.mended_outputs import is_mended, nan_is_gone
 from app.judging.gone.random_values import nan_became_ordinary, without_printed_inputs
@@ -65,7 +66,7 @@ def oracle_of_output(
     ):
         return oracles.EXPECTED_VALUE
     is_unread = check.kind is CheckKind.DIFFERS and check_result is CheckResult.UNREACHED
-    if is_unread and _passed_own_check(script, whole):
+    if (is_unread and _passed_own_check(script, whole)) or _took_other_way(check, script, whole):
         return oracles.OWN_CHECK
     right = [*claim.right_values, *(line for other in others for line in other.lines)]
     if script.unseeded and (of_draws := _oracle_of_draws(check, right, whole.observation.stdout, script)):
@@ -90,7 +91,11 @@ def oracle_of_changes(check: Check, result: Result, expected: Sequence[Check], c
         check, claim.right_values, stdout
     ):
         return oracles.CALLED_RIGHT
-    if labelled_twins_agree(check, stdout) or nan_became_twin(check, claim.right_values, stdout):
+    if (
+        labelled_twins_agree(check, stdout)
+        or nan_became_twin(check, claim.right_values, stdout)
+        or ways_agree(check, claim.right_values, stdout)
+    ):
         return oracles.TWIN_VALUE
     in_place = numbers_in_place(check, part) if check.kind is CheckKind.VALUE else ()
     if keeps_bounds(check, claim.right_bounds, stdout, in_place):
@@ -158,6 +163,18 @@ def _oracle_of_draws(check: Check, right: Sequence[str], stdout: str, script: Sc
         return oracles.REFERENCE_VALUE
     is_gone = not oracles.calls_nan_right(right) and nan_became_ordinary(check, stdout)
     return oracles.ORDINARY_NUMBERS if is_gone else None
+
+
+def _took_other_way(check: Check, script: Script, result: Result) -> bool:
+    """Whether the condition of the script that made the claimed output was seen not to hold."""
+    is_output = check.role is Role.BUG and check.kind is CheckKind.OUTPUT
+    seen = result.observation
+    return (
+        is_output
+        and result.outcome is Outcome.COMPLETED
+        and _NOT_COMPILED.search(seen.stderr) is None
+        and went_the_other_way(script.script, check.lines, seen.stdout)
+    )
 
 
 def _passed_own_check(script: Script, result: Result) -> bool:

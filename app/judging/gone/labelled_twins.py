@@ -1,6 +1,6 @@
 """Lines that a script itself labels as the wrong and the right value: whether they agree now.
 
-Also lines of two libraries in turn: nan became what the other one shows.
+Also lines of two libraries in turn: nan became what the other one shows, or two ways to one value agree.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from app.intake.claim.claims import Check, CheckKind, Role
 from app.judging.gone.changed_values import claimed_rows, pairs_of_lines
-from app.judging.output.printed_lines import Token, same_token, same_tokens
+from app.judging.output.printed_lines import Token, form_of, same_token, same_tokens, tokens_of
 from app.judging.output.printed_numbers import Number, matches, numbers_in
 
 _MOST_LINES = 200
@@ -69,6 +69,17 @@ _SIDES = {
 _Pair = tuple[Sequence[Token], Sequence[Token]]
 # One number of so few digits may be equal by chance.
 _LEAST_NUMBERS, _LEAST_DIGITS = 2, 3
+# The plain way to a value, and ways that have to give the same.
+_PLAIN_WAYS = frozenset("eager plain python interpreted uncompiled numpy np reference ref original naive loop".split())
+_OTHER_WAYS_TEXT = """
+compiled compile jit jitted inductor dynamo aot xla numba njit scripted traced graph exported onnx fused
+vmap vectorized vectorised batched
+"""
+_OTHER_WAYS = frozenset(_OTHER_WAYS_TEXT.split())
+_WITHOUT = frozenset({"no", "without", "not", "non"})
+_WITH = frozenset({"with", "after"})
+# A label stands in front of its values.
+_MOST_LABEL = 4
 
 
 def labelled_twins_agree(check: Check, stdout: str) -> bool:
@@ -151,3 +162,53 @@ def _agree(one: Number, other: Number) -> bool:
     if one.imaginary or other.imaginary or not (math.isfinite(one.value) and math.isfinite(other.value)):
         return False
     return abs(one.value - other.value) <= _ROUNDING * max(abs(one.value), abs(other.value))
+
+
+def ways_agree(check: Check, called_right: Sequence[str], stdout: str) -> bool:
+    """Whether what the script labels as `compiled` is now what it labels as `eager`, as the report shows it.
+
+    `eager` is unchanged, and nothing else is printed. False where the report calls the other value right.
+    """
+    if check.role is not Role.BUG or check.kind is not CheckKind.OUTPUT:
+        return False
+    claimed = _two_ways(check.lines)
+    seen = _two_ways(stdout.splitlines()[: _MOST_LINES + 1])
+    if claimed is None or seen is None:
+        return False
+    (plain, other), (plain_now, other_now) = claimed, seen
+    return (
+        form_of(plain) == form_of(other)
+        and not same_tokens(plain, other)
+        and same_tokens(plain, plain_now)
+        and same_tokens(plain, other_now)
+        and all(math.isfinite(token.value) for token in plain if isinstance(token, Number))
+        and any(isinstance(token, Number) for token in plain)
+        and not any(same_tokens(tokens_of(text), other) for text in called_right)
+    )
+
+
+def _two_ways(lines: Sequence[str]) -> tuple[list[Token], list[Token]] | None:
+    """The tokens of the plain way and of the other one, without their labels; None if these are not plain."""
+    tokens = [token for line in lines for token in tokens_of(line)]
+    labels = [(at, way) for at in range(len(tokens)) if (way := _way_of(tokens, at)) is not None]
+    if len(labels) != 2 or {way for _, way in labels} != {False, True} or labels[0][0] >= _MOST_LABEL:
+        return None
+    (first, is_other), (second, _) = labels
+    # Words such as `without` belong to the label behind them.
+    start = second - 1 if tokens[second - 1] in _WITHOUT | _WITH else second
+    head = [token for token in tokens[:first] if token not in _WITHOUT | _WITH]
+    parts = ([*head, *tokens[first + 1 : start]], tokens[second + 1 :])
+    return (parts[1], parts[0]) if is_other else parts
+
+
+def _way_of(tokens: Sequence[Token], at: int) -> bool | None:
+    """False for the label of the plain way, True for that of another one, None for no label."""
+    token = tokens[at]
+    words = token.casefold().split("_") if isinstance(token, str) else []
+    if not _PLAIN_WAYS.isdisjoint(words):
+        return False
+    if _OTHER_WAYS.isdisjoint(words):
+        return None
+    before = tokens[at - 1] if at else ""
+    is_denied = (isinstance(before, str) and before.casefold() in _WITHOUT) or not _WITHOUT.isdisjoint(words)
+    return not is_denied
