@@ -1,4 +1,4 @@
-"""Finds what a script prints as it stands: fixed words, and inputs into which it puts nan itself."""
+"""Finds the fixed words and the forms of a script's own prints, to know its output again."""
 
 from __future__ import annotations
 
@@ -9,12 +9,24 @@ from collections.abc import Iterable, Sequence
 from app.intake.code.syntax import dotted_name, nodes_of, normalise, tree_of
 
 _FIELD = re.compile(r"%[-+#0 ]?\d{0,4}(?:\.\d{1,3})?[sdrfgeixa]|\{[^{}]{0,80}\}|\n")
+_PERCENT = re.compile(r"%[-+#0 ]?\d{0,4}(?:\.\d{1,3})?[sdrfgeixa]")
+_BRACES = re.compile(r"\{[^{}]{0,80}\}")
 _WRITES = {"print", "write", "info", "debug", "warning", "error", "pprint", "log"}
 # Three Chinese characters say as much as nine Latin letters.
 _LEAST_BYTES = 6
 _MOST_TEXTS = 200
 # `tensor([1.0, nan])`, `pd.Series([1, None])`.
 _MAKES = {"array", "asarray", "tensor", "as_tensor", "Tensor", "Series", "DataFrame"}
+# A form with fewer letters fits by chance.
+_LEAST_LETTERS = 8
+_MOST_FORMS = 40
+_MOST_LINE = 600
+_LIKE_VALUE = re.compile(r"(?=.{0,80}(?:\d|True|False|None|nan|inf))(?:[^\s,;:]{1,80}|[\[({].{1,200}[\])}])")
+_CLOSING = {"]": "[", ")": "(", "}": "{"}
+_MARKS = " \t`\"'“”*_.,;!)"
+
+# The texts between the values that a print shows.
+Form = tuple[str, ...]
 
 
 def printed_texts(codes: Iterable[str]) -> tuple[str, ...]:
@@ -99,3 +111,95 @@ def _gets_nan(statement: ast.stmt) -> str:
 def _is_nan(node: ast.AST) -> bool:
     name = getattr(node, "attr", None) or getattr(node, "id", None) or getattr(node, "value", None)
     return isinstance(name, str) and name.lower() == "nan"
+
+
+def print_forms(codes: Iterable[str]) -> tuple[Form, ...]:
+    """The forms of the calls of `print` that show values between enough fixed words."""
+    forms: dict[Form, None] = {}
+    for code in codes:
+        tree = tree_of(normalise(code))
+        for node in nodes_of(tree) if tree else ():
+            if isinstance(node, ast.Call) and dotted_name(node.func) == ("print",) and not node.keywords:
+                form = _form(node.args)
+                if len(form) > 1 and sum(map(str.isalpha, "".join(form))) >= _LEAST_LETTERS:
+                    forms[form] = None
+    return tuple(forms)[:_MOST_FORMS]
+
+
+def place_of_print(line: str, form: Form) -> tuple[int, int] | None:
+    """Where a line shows what a print with this form makes, from its first value or word to its last one."""
+    if len(line) > _MOST_LINE:
+        return None
+    first = next(text for text in form if text.strip())
+    at = line.find(first.strip() if form[0] else first)
+    if at < 0:
+        return None
+    values: list[str] = []
+    start = at if form[0] else _start_of_value(line, at)
+    if not form[0]:
+        values.append(line[start:at])
+    end = at + len(first.strip() if form[0] else first)
+    for text in form[form.index(first) + 1 :]:
+        at = line.find(text, end) if text else _end_of_value(line, end)
+        if at < 0:
+            return None
+        values.append(line[end:at])
+        end = at + len(text)
+    return (start, end) if all(_LIKE_VALUE.fullmatch(value.strip()) for value in values) else None
+
+
+def _form(arguments: Sequence[ast.expr]) -> Form:
+    """The fixed texts of a print, with a value between each two. Empty if it prints several lines."""
+    form = [""]
+    for number, argument in enumerate(arguments):
+        form[-1] += " " if number else ""
+        for piece in _pieces(argument):
+            if piece is None and len(form) > 1 and not form[-1]:
+                # Two values without words between them can't be told apart.
+                return ()
+            form[-1:] = [form[-1], ""] if piece is None else [form[-1] + piece]
+    return () if "\n" in "".join(form) else tuple(form)
+
+
+def _pieces(node: ast.expr) -> list[str | None]:
+    """The fixed texts of an expression in order, with None for each value."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return [text]
+        case ast.JoinedStr(values=parts):
+            return [piece for part in parts for piece in _pieces(part)]
+        case ast.BinOp(left=ast.Constant(value=str(text)), op=ast.Mod()):
+            return _split(text, _PERCENT)
+        case ast.Call(func=ast.Attribute(value=ast.Constant(value=str(text)), attr="format")):
+            return _split(text, _BRACES)
+        case _:
+            return [None]
+
+
+def _split(text: str, field: re.Pattern[str]) -> list[str | None]:
+    pieces: list[str | None] = []
+    for number, piece in enumerate(field.split(text)):
+        pieces += [None, piece] if number else [piece]
+    return pieces
+
+
+def _start_of_value(line: str, end: int) -> int:
+    """The place of the value that ends here: a bracket to its opening one, or the text behind a blank."""
+    opening = _CLOSING.get(line[end - 1 : end])
+    at = line.rfind(opening, 0, end) if opening else -1
+    if at >= 0:
+        return at
+    at = line.rfind(" ", 0, end) + 1
+    return at + len(line[at:end]) - len(line[at:end].lstrip(_MARKS))
+
+
+def _end_of_value(line: str, start: int) -> int:
+    """The end of the value that begins here, without the signs that end a sentence; -1 if there is none."""
+    rest = line[start:]
+    skipped = len(rest) - len(rest.lstrip())
+    closing = {"[": "]", "(": ")", "{": "}"}.get(rest.lstrip()[:1])
+    if closing:
+        at = rest.rfind(closing)
+        return start + at + 1 if at >= 0 else -1
+    word = rest.lstrip().split(maxsplit=1)[:1]
+    return start + skipped + len(word[0].rstrip(_MARKS)) if word and word[0].rstrip(_MARKS) else -1

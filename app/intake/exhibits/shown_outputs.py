@@ -124,7 +124,9 @@ def shown_outputs(parts: Sequence[Part]) -> list[Part]:
             and (_PRINTS.search(part.before[-_MOST_CAPTION:]) or len(since_code) < _MOST_WORDS_BELOW_CODE)
         )
         of_environment = of_environment or _OF_TRACKER.fullmatch(part.before.rpartition("\n")[2]) is not None
-        if part.kind == PartKind.OUTPUT and not part.quoted and not of_environment:
+        # A sentence that quotes a print may have been read already.
+        is_read = bool(outputs) and outputs[-1].text == part.text and part.text in since_code
+        if part.kind == PartKind.OUTPUT and not (part.quoted or of_environment or is_read):
             # The output of a control is right, whatever stands between them, such as `prints`.
             words = words_about(part.before)
             elsewhere = (

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from app.intake.layout.cells.changed_code import with_changed_code
 from app.intake.layout.cells.errors_in_passing import without_errors_in_passing
+from app.intake.layout.cells.prints_in_prose import with_prints_in_prose
 from app.intake.layout.cells.tables_of_calls import with_tables_of_calls
 from app.intake.layout.commented_blocks import with_captioned_sections, with_commented_outputs
 from app.intake.layout.diff_blocks import with_sides_of_diffs
@@ -51,6 +52,7 @@ _PASSES: tuple[Callable[[Sequence[Part]], list[Part]], ...] = (
     with_captions_of_headings,
     with_places_of_pairs,
     with_results_in_prose,
+    with_prints_in_prose,
 )
 
 
