@@ -31,7 +31,8 @@ from app.intake.text.markdown import Block, blocks_of, unix_lines, without_comme
 from app.intake.text.thread import Post, Thread
 from app.intake.text.title import title_of
 from app.intake.typed.typed_claim import given_claim, source_of, with_scripts
-from worker.contract import Environment
+from app.intake.words.other_devices import is_built_for_amd
+from worker.contract import Device, Environment
 
 # A correction that shows one of these replaces the output that was shown before.
 _OUTPUT_KINDS = {CheckKind.EXCEPTION, CheckKind.CRASH, CheckKind.OUTPUT, CheckKind.VALUE, CheckKind.DIFFERS}
@@ -109,6 +110,8 @@ def read_thread(thread: Thread, *, claim: str | None, title: str) -> Reading:
         own_claim = with_anchors(own_claim, scripts[0].script, texts)
         if claim is None:
             own_claim = with_ties(own_claim, scripts[0].script, texts[1:])
+    if claim is None and is_built_for_amd(thread.body):
+        own_claim = _on_cards_of_amd(own_claim)
     own_claim = with_scripts(own_claim, scripts)
     posts = _posts(submitted, body, post)
     return Reading(
@@ -122,6 +125,17 @@ def read_thread(thread: Thread, *, claim: str | None, title: str) -> Reading:
         ask=asks,
         probe=probe,
     )
+
+
+def _on_cards_of_amd(claim: Claim) -> Claim:
+    """The claim, in which the GPU is one of AMD, as the reporter's build of torch is."""
+    checks = tuple(
+        check.model_copy(update={"where": check.where.model_copy(update={"device": "hip"})})
+        if check.where.device == Device.CUDA
+        else check
+        for check in claim.checks
+    )
+    return claim.model_copy(update={"checks": checks, "further": tuple(map(_on_cards_of_amd, claim.further))})
 
 
 def _without_follow_ups(thread: Thread) -> Thread:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from app.intake.claim.claims import Check, Role, Where
 from app.intake.claim.subject import PYTHON, package_named
-from app.intake.words.vocabulary import FLAGS, both_devices, device_of, other_device_of
+from app.intake.words.other_devices import other_device_of
+from app.intake.words.vocabulary import FLAGS, both_devices, device_of
 
 _SYSTEMS = {
     "wsl": "linux",

@@ -23,7 +23,8 @@ from app.intake.exhibits.shown_warnings import split_warnings
 from app.intake.remarks.output_remarks import read_remarks
 from app.intake.snippets.parts import Part
 from app.intake.snippets.roles import says_it_works
-from app.intake.words.vocabulary import device_at_issue, device_of, is_printed_line
+from app.intake.words.other_devices import device_at_issue
+from app.intake.words.vocabulary import device_of, is_printed_line
 
 _TRACEBACK = "Traceback (most recent call last)"
 _MOST_WARNINGS = 3

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from app.intake.claim.claim_text import cut
 from app.intake.claim.claims import Check, Role, Where
 from app.intake.claim.phrases import literal_check
-from app.intake.words.vocabulary import FLAGS, LITERAL, device_of, other_device_of
+from app.intake.words.other_devices import other_device_of
+from app.intake.words.vocabulary import FLAGS, LITERAL, device_of
 
 _ITEM = re.compile(
     r"[ \t]*+(?:[-*+•] )?(?P<label>[^:：`\n]{0,30}(?<![A-Za-z])(?:cpu|mps|xpu|tpu|hpu|npu)(?![A-Za-z])"

@@ -144,15 +144,9 @@ LITERAL = (
 
 _DEVICE_END = r"(?![A-Za-z])"
 _CPU = re.compile(rf"(?<![A-Za-z])cpus?{_DEVICE_END}", FLAGS)
-_GPU = re.compile(rf"(?<![A-Za-z])(?:gpus?|cuda){_DEVICE_END}", FLAGS)
-_OTHER_DEVICE = re.compile(rf"(?<![A-Za-z])(?:mps|xpu|tpu|hpu|npu){_DEVICE_END}", FLAGS)
-_SHOWN_TOO = re.compile(
-    r"\b(?:also|as well|likewise|regardless|not only)\b|\btoo(?=\W{0,3}$|[,.;)])"
-    r"|(?<!not )(?<!not the )\bsame (?:(?:thing|happens|result|output|here|there) ){0,2}"
-    r"(?:on|with|for|under|using)\b"
-    r"|\b(?:no|without) (?:\w{1,12} )?(?:mps|xpu|tpu|hpu|npu)\b",
-    FLAGS,
-)
+# The GPUs of others are other devices.
+_OF_OTHERS = r"(?<!amd )(?<!amd's )(?<!radeon )(?<!rocm )(?<!intel )(?<!apple )(?<!apple's )(?<!metal )"
+_GPU = re.compile(rf"(?<![A-Za-z]){_OF_OTHERS}(?:gpus?|cuda){_DEVICE_END}", FLAGS)
 _SIDE = re.compile(r"\s*(cpu|cuda|gpu|eager|compiled|inductor)(?![A-Za-z])", FLAGS)
 _SIDE_NAMES = {"gpu": "cuda", "inductor": "compiled"}
 _ON_GPU = re.compile(r"device='cuda")
@@ -292,22 +286,6 @@ def shows_cuda_tensor(lines: Iterable[str]) -> bool:
 
 def _without_quotes(line: str) -> str:
     return _QUOTED.sub(" ", line) if any(sign in line for sign in "\"`“'") else line
-
-
-def other_device_of(text: str) -> str | None:
-    """The one device of a text that is neither the CPU nor a CUDA GPU; None if it names one of these, too."""
-    return None if _CPU.search(text) or _GPU.search(text) else other_device_in(text)
-
-
-def device_at_issue(text: str) -> str | None:
-    """The same device, unless it only shows the same as another one: `also on MPS`, `no MPS`."""
-    return None if _SHOWN_TOO.search(text) else other_device_of(text)
-
-
-def other_device_in(text: str) -> str | None:
-    """The one device that is neither the CPU nor a CUDA GPU, whatever else a text names."""
-    devices = {hit[0].lower() for hit in _OTHER_DEVICE.finditer(text)}
-    return devices.pop() if len(devices) == 1 else None
 
 
 def device_of(text: str) -> str | None:

@@ -9,7 +9,8 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from app.intake.claim.claims import Check, CheckKind, Claim, Role
 from app.intake.reading import Script
-from app.intake.words.vocabulary import FLAGS, device_at_issue, other_device_in
+from app.intake.words.other_devices import device_at_issue, other_device_in
+from app.intake.words.vocabulary import FLAGS
 from app.judging.check.reach import NO_GPU, OTHER_DEVICE, OTHER_MODE, OTHER_OS, OTHER_VERSION, uses_gpu
 from app.judging.output.sides import lacks_a_side
 from app.targets.target import Target
