@@ -309,7 +309,7 @@ def _parts_of_block(block: Block, heading: str, before: str) -> list[Part]:
     if piece.transcript and not parses(make_readable(without_magics(piece.code)[0])[0]):
         return [Part(PartKind.FOREIGN, block.text, heading, before, tag=block.language)]
     is_output_alone = bool(piece.output) and not piece.code and not piece.commands
-    if is_output_alone and (not block.fenced or is_fenced_prose(block.text)):
+    if is_output_alone and (not block.fenced or is_fenced_prose(block.text, heading)):
         return [Part(PartKind.PROSE, block.text, heading, before)]
     parts = [
         Part(kind, text, heading, before, piece.transcript, block.language, failing=block.failing)
