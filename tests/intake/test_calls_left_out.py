@@ -8,6 +8,7 @@ from default_limits import read
 from app.intake.reading import Reading
 
 BODY = "def f(x):\n    return x / 0"
+APP = "from flask import Flask\napp = Flask(__name__)\n\n@app.route('/x')"
 
 
 def report(code: str, words: str = "`ZeroDivisionError: division by zero`") -> Reading:
@@ -27,7 +28,7 @@ def asked(code: str, words: str = "`ZeroDivisionError: division by zero`") -> li
         f"from numba import njit\n\n@njit(cache=True)\n{BODY}",
         f"import functools\n\n@functools.cache\n{BODY}",
         f"import tensorflow as tf\n\n@tf.function(jit_compile=True)\n{BODY}",
-        f"from flask import Flask\napp = Flask(__name__)\n\n@app.route('/x')\n{BODY}",
+        f"{APP}\n{BODY}",
         f"import jax\n\n{BODY}\n\nfast = jax.jit(f)",
         f"import numpy as np\n\n{BODY}\n\nover_all = np.vectorize(f, otypes=('f8',))",
         f"import triton\n\n@triton.jit\n{BODY}",
@@ -47,8 +48,7 @@ def test_nothing_calls_a_function_that_is_only_wrapped(code: str) -> None:
         f"import jax\n\n{BODY}\n\nprint(jax.jit(f)(3.0))",
         f"import jax\n\n{BODY}\n\nfast = jax.jit(f)\ny = fast(3.0)",
         f"from torch.utils.checkpoint import checkpoint\n\n{BODY}\n\ny = checkpoint(f, 3.0)",
-        f"from flask import Flask\napp = Flask(__name__)\n\n@app.route('/x')\n{BODY}\n\n"
-        "app.test_client().get('/x')",
+        f"{APP}\n{BODY}\n\napp.test_client().get('/x')",
         f"from fastapi import FastAPI\napp = FastAPI()\n\n@app.get('/x')\n{BODY}",
     ],
 )
@@ -75,7 +75,7 @@ def test_a_decorator_that_fails_itself_needs_no_call() -> None:
         (f"import torch\n\n@torch.jit.script\n{BODY}", False),
     ],
 )
-def test_an_unknown_decorator_may_call_nothing(code: str, loose: bool) -> None:
+def test_an_unknown_decorator_may_call_nothing(code: str, *, loose: bool) -> None:
     reading = report(code)
     assert reading.ask == ()
     assert [check.loose for check in reading.claim.checks] == [loose]

@@ -44,7 +44,6 @@ def values(heading: str, answer: str) -> list[tuple[Role, str | None]]:
         ("Fehlermeldung", "Kein Fehler, aber 2.833 statt 3.5"),
         ("Message d'erreur", "2.833 au lieu de 3.5"),
         ("Error:", "None, it returns 2.833 instead of 3.5"),
-        ("Description", "2.833 rather than 3.5"),
     ],
 )
 def test_an_answer_in_a_fence_is_a_sentence(heading: str, answer: str) -> None:

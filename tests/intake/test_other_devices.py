@@ -7,7 +7,9 @@ from default_limits import read
 
 from app.intake.claim.claims import Role
 
-SCRIPT = "import torch\nd = 'cuda' if torch.cuda.is_available() else 'cpu'\nprint(torch.arange(3, device=d).roll(1).tolist())"
+SCRIPT = (
+    "import torch\nd = 'cuda' if torch.cuda.is_available() else 'cpu'\nprint(torch.ones(3, device=d).roll(1))"
+)
 
 
 def devices(title: str, *words: str, shown: str = "It prints") -> set[str | None]:

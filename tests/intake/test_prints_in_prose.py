@@ -27,11 +27,23 @@ def checks(reading: Reading) -> list[tuple[Role, tuple[str, ...]]]:
     ("code", "words", "line"),
     [
         (COUNTS, "Here: 7 of 40 cells differ, at most by 0.250", "7 of 40 cells differ, at most by 0.250"),
-        (COUNTS, 'It says "7 of 40 cells differ, at most by 0.250".', "7 of 40 cells differ, at most by 0.250"),
+        (
+            COUNTS,
+            'It says "7 of 40 cells differ, at most by 0.250".',
+            "7 of 40 cells differ, at most by 0.250",
+        ),
         (COUNTS, "- 7 of 40 cells differ, at most by nan", "7 of 40 cells differ, at most by nan"),
         (COUNTS, "=> *7 of 40 cells differ, at most by 0.250*", "7 of 40 cells differ, at most by 0.250"),
-        (COUNTS, "Bei mir kommt 7 of 40 cells differ, at most by 0.250.", "7 of 40 cells differ, at most by 0.250"),
-        (LISTED, "My result: left over after the merge: [3, 4] from 9", "left over after the merge: [3, 4] from 9"),
+        (
+            COUNTS,
+            "Bei mir kommt 7 of 40 cells differ, at most by 0.250.",
+            "7 of 40 cells differ, at most by 0.250",
+        ),
+        (
+            LISTED,
+            "My result: left over after the merge: [3, 4] from 9",
+            "left over after the merge: [3, 4] from 9",
+        ),
         (FORMATTED, "This ends in checked 80 rows, lost [1, 2]!", "checked 80 rows, lost [1, 2]"),
     ],
 )

@@ -92,11 +92,33 @@ _EXPECTED_ALONE = re.compile(
     rf"|{WHOLE_NUMBER}{_NO_COUNTS})",
     FLAGS,
 )
+# Words for parts of the script, its runs and its places.
+_NOT_OF_THIS = (
+    r"(?!(?:\w{1,20} ){0,2}?(?:calls?|runs?|times?|attempts?|tr(?:y|ies)|iterations?|threads?|process(?:es)?"
+    r"|versions?|releases?|builds?|elements?|rows?|columns?|values?|ones?|lines?|prints?|inputs?|nodes?|workers?"
+    r"|seeds?|devices?|gpus?|cards?|platforms?|machines?|laptops?|computers?|dtypes?|precisions?|backends?"
+    r"|modes?|methods?|functions?|mal|fois|vez|volta)\b)"
+)
+# `every shop on earth says 2.68`: all others agree. But `every other run says 2.68` is about this script.
+_EVERYONE = (
+    r"(?:(?:every|each|any|all|most|no|jede[rs]?|alle|chaque|tou(?:te|t)s?|cada|tod[oa]s?|ogni|tutt[ei])"
+    rf" {_NOT_OF_THIS}\w{{2,30}}(?: \w{{1,20}}){{0,3}}"
+    r"|every(?:one|body)(?: else)?|any(?:one|body)(?: else)?|(?:other |most )?people"
+    r"|the (?:whole|rest of the) (?:world|internet)"
+    r"|(?:my|our) (?:teacher|boss|colleagues?|textbook|calculator|customers?))"
+)
+_SAYS_LIKEWISE = (
+    rf"(?:{_SAYS_TOO}|say|give|print|have|agree on|sagt|sagen|rechnet|rechnen|dit|disent|dice|dicen|dicono"
+    r"|diz)"
+)
 _INSTEAD_BEHIND = re.compile(
     rf"^{_TO}(?:\b{any_of(INSTEAD, 'and not', 'but not')}"
     rf"|[,(;] ?not)\b{_TO}(?P<expected>{LITERAL})"
-    r"|^[\s,;(]{0,3}(?:where(?:as)?|while|but|although|though) (?:the "
+    r"|^[\s,;(]{0,3}(?:where(?:as)?|while|but|although|though) "
+    r"(?!the (?:next|second|following|last|other) (?:line|call|run|time|print|value|row|column)\b)(?:the "
     rf"|my )?[\w.]{{2,30}}(?: \w{{1,20}})? {_SAYS_TOO} (?P<other>{LITERAL})"
+    r"|^[\s,;:(–—-]{0,4}(?:(?:where(?:as)?|while|but|although|though|and|yet|aber|mais|pero|ma|mas) )?"
+    rf"{_EVERYONE} (?:{_SAYS_LIKEWISE} )?(?P<everyone>{LITERAL})"
     rf"|^[\s,;(]{{0,3}}(?:where(?:as)?|while|but|and) (?P<right>{LITERAL})(?: is| was"
     r"| would be)? (?:expected|correct|right)\b",
     FLAGS,
@@ -162,4 +184,6 @@ def expected_value(sentence: str) -> str | None:
 def expected_value_after(text: str) -> str | None:
     """The expected value in the words after a seen one: ` rather than 4`, `, where I'd expect 4`."""
     match = _INSTEAD_BEHIND.search(text)
-    return (match["expected"] or match["other"] or match["right"]) if match else expected_value(text)
+    if match is None:
+        return expected_value(text)
+    return match["expected"] or match["other"] or match["everyone"] or match["right"]

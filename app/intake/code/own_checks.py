@@ -111,7 +111,7 @@ def _last_name(call: ast.Call) -> str:
 def went_the_other_way(script: str, claimed: Sequence[str], stdout: str) -> bool:
     """Whether a condition on the script's values that made the claimed lines did not hold.
 
-    Of a script that ended well. Each claimed line is made in one branch of a statement of the module, or is
+    The script ended well. Each claimed line is made in one branch of a statement of the module, or is
     printed still. If the other branch prints words, they are there.
     """
     tree = tree_of(script)
@@ -174,7 +174,9 @@ def _written_in(branch: Sequence[ast.stmt]) -> list[list[str]]:
         node
         for statement in branch
         for node in ast.walk(statement)
-        if isinstance(node, ast.Call) and dotted_name(node.func)[-1:] and dotted_name(node.func)[-1] in _WRITES
+        if isinstance(node, ast.Call)
+        and dotted_name(node.func)[-1:]
+        and dotted_name(node.func)[-1] in _WRITES
     ]
     texts = [
         [

@@ -216,7 +216,9 @@ class _Places:
         for each in tree.body:
             if isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant):
                 # A string that stands alone may hold the traceback, which quotes the code.
-                self._lines[each.lineno - 1 : each.end_lineno] = [""] * ((each.end_lineno or 0) - each.lineno + 1)
+                self._lines[each.lineno - 1 : each.end_lineno] = [""] * (
+                    (each.end_lineno or 0) - each.lineno + 1
+                )
         self._tree = tree
         self._tracebacks = tracebacks
         self._compiles = _COMPILES.search(script) is not None

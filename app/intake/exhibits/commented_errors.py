@@ -6,7 +6,7 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from app.intake.claim.claims import Check, CheckKind, Role
 from app.intake.claim.named_errors import own_message
@@ -148,7 +148,7 @@ def commented_errors(script: str) -> list[Check]:
     return [*bugs.values(), *(others if len(others) == 1 else [])]
 
 
-def are_raised(lines: list[str], script: str) -> bool:
+def are_raised(lines: Sequence[str], script: str) -> bool:
     """Whether commented lines are errors with their messages, and no script that catches one prints them."""
     return "except" not in script and all(map(_WITH_MESSAGE.fullmatch, lines))
 

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 _TRACEBACK = re.compile(
     r"\s*(?:\w*(?:Error|Exception|Warning|Interrupt|Exit)\s+|\w{1,80}+[ \t]{2,80})?"
     r"Traceback \(most recent call last\)"
+    # Its first line may be cut off.
+    r"|[ \t]{0,8}File \"[^\"\n]{1,300}\", line \d{1,9}, in \S"
 )
 _RULER = re.compile(r"\s*-{20,}\s*$")
 # A mark that somebody wrote before a printed value. Three signs would be a prompt.
@@ -23,7 +25,8 @@ _MARKED_COMMENT = re.compile(
 _COMMON_SIGNS = ("#>", "####", "###", "##", "#", "//", "--", ">>", "=>", ">", "|")
 # Signs before a traceback, which the lines below have too: `#| `, `%% `, `E   `, `stderr: `.
 _SIGNED_TRACEBACK = re.compile(
-    r"(?P<sign>[ \t]{0,12}(?:[#/;%|>*\"!$•:-]{1,4}(?: >)?|E(?=[ \t])|(?:std)?err(?:or)?[:>|])[ \t]{0,8})"
+    r"(?P<sign>[ \t]{0,12}(?:[#/;%|>*\"!$•:-]{1,4}(?: >)?|E(?=[ \t])|(?:std)?err(?:or)?[:>|])[ \t]{0,8}"
+    r"|[ \t]{1,12})"
     r"Traceback \(most recent call last\)"
 )
 

@@ -35,7 +35,7 @@ from app.intake.sessions.shell_sessions import (
 from app.intake.sessions.timings import with_timings
 from app.intake.snippets.output_marks import commented_output, split_marked_lines, traceback_start
 from app.intake.snippets.rewrites import JOINED, make_readable, with_all_rewrites
-from app.intake.words.vocabulary import SCALAR
+from app.intake.words.vocabulary import EXCEPTION_LINE, SCALAR
 
 _MAGIC = re.compile(r"[ \t]*(?:%{1,2}[a-z]\w*(?:[ \t]|$)|![\w./~-])")
 _LIKE_CODE = re.compile(
@@ -46,6 +46,11 @@ _LIKE_CODE = re.compile(
 )
 _CAPTION = re.compile(
     r"\s*+(?:outputs?|results?|prints|stdout|actual|ausgabe|sortie|salida)\s*+:?\s*+", re.IGNORECASE
+)
+# Between code and its traceback: a blank line, a ruler, and the command that ran it.
+_BETWEEN = re.compile(
+    r"\s*|[ \t]*(?:-{3,80}|={3,80}|~{3,80}|\*{3,80}|_{3,80}|#{3,80})[ \t]*"
+    r"|[ \t]*[$>%] ?python[\d.]{0,5} [\w./~-]{1,120}[ \t]*"
 )
 _OUTPUT_SIGN = re.compile(r"\d|[\[\](){}:=]|\b(?:True|False|None|nan|inf)\b|^Traceback")
 _WARNING = re.compile(r"\.py:\d{1,6}: \w{0,60}Warning: ")
@@ -145,14 +150,26 @@ def _with_output_inside(lines: list[str]) -> Piece | None:
     """Code above a traceback, or code with marked lines of output; None for anything else."""
     start = traceback_start(lines)
     if start:
-        head = take_apart("\n".join(lines[:start]))
+        end = start
+        while end and _BETWEEN.fullmatch(lines[end - 1]):
+            end -= 1
+        head = take_apart("\n".join(lines[:end]))
         if head.code and not head.session:
             return replace(head, output="\n".join([*filter(None, [head.output]), *lines[start:]]))
+    if start == 0 and (piece := _below_traceback(lines)):
+        return piece
     rest, values = split_marked_lines(lines)
     code = "\n".join(rest)
     if values and does_something(make_readable(code)[0]):
         return Piece(code=code.strip("\n"), output="\n".join(values))
     return None
+
+
+def _below_traceback(lines: list[str]) -> Piece | None:
+    """Code below a traceback; None for anything else."""
+    last = next((at for at, line in enumerate(lines) if EXCEPTION_LINE.fullmatch(line)), len(lines))
+    code = "\n".join(lines[last + 1 :]).strip("\n")
+    return Piece(code=code, output="\n".join(lines[: last + 1])) if does_something(code) else None
 
 
 def _session(lines: list[str], are_commands: list[bool]) -> Piece:

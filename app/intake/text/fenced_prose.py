@@ -21,20 +21,23 @@ _SPEAKS = re.compile(
 )
 # A form asks for a message below such a heading, and `No error, but …` is an answer.
 _ASKS_FOR_ERROR = re.compile(
-    r"\b(?:errors?|exceptions?|messages?|traceback|stack ?trace|fehler\w*|erreurs?|errores|errori)\b|错误|エラー",
+    r"\b(?:errors?|exceptions?|messages?|traceback|stack ?trace|fehler\w*|erreurs?|errores"
+    r"|errori)\b|错误|エラー",
     re.IGNORECASE,
 )
 _NO_ERROR = re.compile(
-    r"\W{0,3}(?:(?:there (?:is|was|are) |it'?s |i get |gibt |il n'y a )?(?:no|not an?|without(?: an?| any)?|keine?"
-    r"|pas d'|aucune?|ning[uú]n|nessun)[ '’]?(?: ?\w{1,12}){0,2}? ?"
-    r"(?:errors?|exceptions?|tracebacks?|crash|warnings?|fehler(?:meldung)?|erreur|errore)\b|n/?a\b|n(?:one|othing)\b(?=[.,;:])"
+    r"\W{0,3}(?:(?:there (?:is|was|are) |it'?s |i get |gibt |il n'y a )?(?:no|not an?|without(?: an?| any)?"
+    r"|keine?|pas d'|aucune?|ning[uú]n|nessun)[ '’]?(?: ?\w{1,12}){0,2}? ?"
+    r"(?:errors?|exceptions?|tracebacks?|crash|warnings?|fehler(?:meldung)?|erreur|errore)\b"
+    r"|n/?a\b|n(?:one|othing)\b(?=[.,;:])"
     r"|没有(?:错误|报错)|无报错)",
     re.IGNORECASE,
 )
 # `9.16 instead of 9.0` on a line of its own.
 _IN_PLACE_OF = re.compile(
-    rf"\W{{0,3}}(?:\w+ ?=+ ?)?{LITERAL}[`,]{{0,2}} (?:instead of|rather than|in place of|statt|anstatt|au lieu de"
-    rf"|en lugar de|en vez de|invece di|em vez de) (?:the (?:right|correct|expected) )?`?{LITERAL}\W{{0,3}}",
+    rf"\W{{0,3}}(?:\w+ ?=+ ?)?{LITERAL}[`,]{{0,2}} (?:instead of|rather than|in place of|statt|anstatt"
+    rf"|au lieu de|en lugar de|en vez de|invece di|em vez de)"
+    rf" (?:the (?:right|correct|expected) )?`?{LITERAL}\W{{0,3}}",
     re.IGNORECASE,
 )
 _MOST_ANSWER = 400

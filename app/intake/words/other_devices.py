@@ -20,11 +20,16 @@ _NAMES = {
     "neuron": r"trainium|inferentia",
 }
 _ANY = re.compile(
-    "|".join(rf"(?P<{name}>(?<![A-Za-z])(?:{words})s?(?: gpus?| cards?)?(?![A-Za-z0-9]))" for name, words in _NAMES.items()), FLAGS
+    "|".join(
+        rf"(?P<{name}>(?<![A-Za-z])(?:{words})s?(?: gpus?| cards?)?(?![A-Za-z0-9]))"
+        for name, words in _NAMES.items()
+    ),
+    FLAGS,
 )
 # The words before the name of a device on which something happens: `on my old Radeon`.
 _ON = re.compile(
-    r"(?:\b(?:on|with|under|using|for|in|auf|mit|bei|sur|avec|en|con|na|su)(?: [\w.'’()-]{1,20}){0,3} |[\[(]|^\W*)$",
+    r"(?:\b(?:on|with|under|using|for|in|auf|mit|bei|sur|avec|en|con|na|su)"
+    r"(?: [\w.'’()-]{1,20}){0,3} |[\[(]|^\W*)$",
     FLAGS,
 )
 # The words behind a device that opens a title: `MPS: wrong order`, `Radeon gives another order`.
@@ -42,7 +47,7 @@ _SHOWN_TOO = re.compile(
     FLAGS,
 )
 _SENTENCES = re.compile(r"(?<=[.!?])\s|\n")
-# What a build for AMD says of itself.
+# A build for AMD says so of itself.
 _BUILD_FOR_AMD = re.compile(
     r"\d\+rocm\d|\b(?:HIP runtime version|ROCM used to build PyTorch)[ \t]*[:：][ \t]*\d", re.IGNORECASE
 )

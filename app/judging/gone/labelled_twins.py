@@ -70,7 +70,10 @@ _Pair = tuple[Sequence[Token], Sequence[Token]]
 # One number of so few digits may be equal by chance.
 _LEAST_NUMBERS, _LEAST_DIGITS = 2, 3
 # The plain way to a value, and ways that have to give the same.
-_PLAIN_WAYS = frozenset("eager plain python interpreted uncompiled numpy np reference ref original naive loop".split())
+_PLAIN_WAYS_TEXT = """
+eager plain python interpreted uncompiled numpy np reference ref original naive loop
+"""
+_PLAIN_WAYS = frozenset(_PLAIN_WAYS_TEXT.split())
 _OTHER_WAYS_TEXT = """
 compiled compile jit jitted inductor dynamo aot xla numba njit scripted traced graph exported onnx fused
 vmap vectorized vectorised batched

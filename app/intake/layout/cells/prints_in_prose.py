@@ -45,6 +45,4 @@ def _outputs(part: Part, forms: Sequence[Form]) -> list[Part]:
             above = before
         else:
             above = line.strip() or above
-    return [
-        Part(PartKind.OUTPUT, "\n".join(lines), part.heading, words) for words, lines in outputs.items()
-    ]
+    return [Part(PartKind.OUTPUT, "\n".join(lines), part.heading, words) for words, lines in outputs.items()]
