@@ -36,7 +36,7 @@ _OF_PLACE = frozenset(_OF_PLACE_TEXT.split())
 _EXITS = re.compile(r"^(?:sys\.|os\._?)?(?:exit|quit)\(")
 _SAYS_WRONG = re.compile(
     r"(?<![a-z])(?:fail|differ|disagree|wrong|mis-?match|bugs?(?![a-z])|buggy|incorrect|error|bad(?![a-z])|broken"
-    r"|unequal|not (?:equal|the same|close|ok)|inconsisten|unexpected|lost|corrupt|falsch|ungleich|fehler"
+    r"|unequal|not (?:equal|the same|close|ok)|inconsistent|unexpected|lost|corrupt|falsch|ungleich|fehler"
     r"|abweich|faux|incorrecto|distint|不一致|不同|错误|不相等)",
     re.IGNORECASE,
 )
