@@ -128,7 +128,7 @@ def shown_outputs(parts: Sequence[Part]) -> list[Part]:
         is_read = bool(outputs) and outputs[-1].text == part.text and part.text in since_code
         # Whatever the documentation says, a traceback in the fence of the only code is that of the code.
         is_own = bool(code) and not several and part.before == introduction and _TRACEBACK in part.text
-        is_quoted = part.quoted and not (is_own and part.before)
+        is_quoted = part.kind == PartKind.OUTPUT and part.quoted and not (is_own and part.before)
         if part.kind == PartKind.OUTPUT and not (is_quoted or of_environment or is_read):
             # The output of a control is right, whatever stands between them, such as `prints`.
             words = words_about(part.before)

@@ -97,7 +97,7 @@ def without_signs_of_tracebacks(text: str) -> str:
     lines: list[str] = []
     sign = ""
     for line in text.split("\n"):
-        match = _SIGNED_TRACEBACK.match(line) if "Traceback" in line else None
+        match = _SIGNED_TRACEBACK.match(line) if line.find("Traceback") > 0 else None
         sign = match["sign"] if match else sign
         if sign and not line.startswith(sign.rstrip()):
             sign = ""

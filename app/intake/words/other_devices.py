@@ -108,5 +108,5 @@ def is_built_for_amd(text: str) -> bool:
 def _sentences(texts: Sequence[str]) -> Iterator[str]:
     """The title, and the sentences of the other texts."""
     yield texts[0][:_MOST_SENTENCE] if texts else ""
-    for text in texts[1:]:
+    for text in filter(_may_name_device, texts[1:]):
         yield from (each[:_MOST_SENTENCE] for each in _SENTENCES.split(text[:_MOST_TEXT]))
