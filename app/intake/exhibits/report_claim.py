@@ -108,7 +108,7 @@ from app.intake.wishes.traits import is_refused, right_traits
 from app.intake.wishes.twins import lacks_agreement, lacks_change, wants_agreement
 from app.intake.words.frequency_words import with_frequency
 from app.intake.words.languages import in_english
-from app.intake.words.other_devices import device_at_issue, other_device_of_bug
+from app.intake.words.other_devices import device_at_issue
 from app.intake.words.praise import may_praise, praises_another_place, tells_the_past
 from app.intake.words.vocabulary import device_of, shows_cuda_tensor, side_of_line
 
@@ -157,7 +157,6 @@ def claim_of(
         if line.strip() and not tells_what_happens(line)
     ]
     place = with_build(place_of_bug(titled), titled)
-    place = place.model_copy(update={"device": other_device_of_bug(titled)})
     told_text = with_frequency(title[:1000], [text for part in prose for text in (part.text, part.own_text)])
     right_parts = right_outputs(parts, all_outputs, whole or main)
     frame = with_what_is_right(Claim(text=told_text), titled, should, right_parts, main)

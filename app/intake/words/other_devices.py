@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
 
-from app.intake.words.praise import WORKS
 from app.intake.words.vocabulary import FLAGS, both_devices, device_of
 
 _OF = r"(?:['’]s)? (?:gpus?|cards?|graphics)"
@@ -26,19 +24,6 @@ _ANY = re.compile(
     ),
     FLAGS,
 )
-# The words before the name of a device on which something happens: `on my old Radeon`.
-_ON = re.compile(
-    r"(?:\b(?:on|with|under|using|for|in|auf|mit|bei|sur|avec|en|con|na|su)"
-    r"(?: [\w.'’()-]{1,20}){0,3} |[\[(]|^\W*)$",
-    FLAGS,
-)
-# The words behind a device that opens a title: `MPS: wrong order`, `Radeon gives another order`.
-_TAG = re.compile(r"\W{0,3}[\]):]|\W{0,2}\s(?:gives?|returns?|prints?|backend|device|is|computes?)\b", FLAGS)
-_GOES_WRONG = re.compile(
-    r"\b(?:fails?|failing|wrong|broken|breaks?|crash\w*|bugs?|errors?|incorrect\w*|differ\w*|nans?|unstable"
-    r"|happens?|occurs?|only|falsch|fehler|faux|incorrect[oa]s?|mal)\b",
-    FLAGS,
-)
 _SHOWN_TOO = re.compile(
     r"\b(?:also|as well|likewise|regardless|not only)\b|\btoo(?=\W{0,3}$|[,.;)])"
     r"|(?<!not )(?<!not the )\bsame (?:(?:thing|happens|result|output|here|there) ){0,2}"
@@ -46,7 +31,6 @@ _SHOWN_TOO = re.compile(
     r"|\b(?:no|without) (?:\w{1,12} )?(?:mps|xpu|tpu|hpu|npu)\b",
     FLAGS,
 )
-_SENTENCES = re.compile(r"(?<=[.!?])\s|\n")
 # A build for AMD says so of itself.
 _BUILD_FOR_AMD = re.compile(
     r"\d\+rocm\d|\b(?:HIP runtime version|ROCM used to build PyTorch)[ \t]*[:：][ \t]*\d", re.IGNORECASE
@@ -56,8 +40,6 @@ _PIECES = (
     *("m1", "m2", "m3", "m4", "m5", "metal", "xpu", "intel", "arc ", "iris", "npu", "ascend", "hpu"),
     *("gaudi", "tpu", "trainium", "inferentia"),
 )
-_MOST_TEXT = 4_000
-_MOST_SENTENCE = 600
 
 
 def other_device_of(text: str) -> str | None:
@@ -81,19 +63,6 @@ def other_device_in(text: str) -> str | None:
     return devices.pop() if len(devices) == 1 else None
 
 
-def other_device_of_bug(texts: Sequence[str]) -> str | None:
-    """The device on which the bug happens, if no node has it, by the title and the sentences below it."""
-    for number, sentence in enumerate(_sentences(texts)):
-        match = _ANY.search(sentence) if _may_name_device(sentence) else None
-        if match is None or WORKS.search(sentence) or device_at_issue(sentence) is None:
-            continue
-        is_on = _ON.search(sentence[: match.start()][-80:]) is not None
-        is_tag = number == 0 and _TAG.match(sentence, match.end()) is not None
-        if (is_on or is_tag) and (number == 0 or _GOES_WRONG.search(sentence)):
-            return match.lastgroup
-    return None
-
-
 def _may_name_device(sentence: str) -> bool:
     """Whether a sentence has a piece of a name. Most have none, and no pattern is tried on them."""
     lower = sentence.lower()
@@ -103,10 +72,3 @@ def _may_name_device(sentence: str) -> bool:
 def is_built_for_amd(text: str) -> bool:
     """Whether a text shows an environment whose `cuda` is a card of AMD."""
     return _BUILD_FOR_AMD.search(text) is not None
-
-
-def _sentences(texts: Sequence[str]) -> Iterator[str]:
-    """The title, and the sentences of the other texts."""
-    yield texts[0][:_MOST_SENTENCE] if texts else ""
-    for text in filter(_may_name_device, texts[1:]):
-        yield from (each[:_MOST_SENTENCE] for each in _SENTENCES.split(text[:_MOST_TEXT]))
