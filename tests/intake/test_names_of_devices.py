@@ -67,3 +67,18 @@ def test_a_device_elsewhere_is_not_that_of_the_bug(title: str, words: str, devic
 def test_the_card_of_nvidia_stays_one() -> None:
     words = "ROCM used to build PyTorch: N/A\nHIP runtime version: N/A"
     assert devices("roll returns its input", words, shown="Result on the GPU:") == {"cuda"}
+
+
+@pytest.mark.parametrize(
+    ("first", "title"),
+    [
+        ("**sort is unstable on Gaudi**", "sort is unstable on Gaudi"),
+        ("__sort is unstable__\n\nSee below.", "sort is unstable"),
+        ("**Note** that it is unstable.", ""),
+        ("**Description**", ""),
+        ("Hello, **sort is unstable**", ""),
+    ],
+)
+def test_a_first_line_in_bold_type_is_a_title(first: str, title: str) -> None:
+    reading = read(f"{first}\n\n```python\nprint(sorted([2, 1]))\n```\n\nprints `[2, 1]`\n", form="report")
+    assert reading.title == title

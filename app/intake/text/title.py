@@ -33,13 +33,17 @@ _WORDS = frozenset(
     when where which who why willing with workaround working you your
     """.split()  # noqa: SIM905
 )
+_BOLD_LINE = re.compile(r"\s*(?P<mark>\*\*|__)(?P<words>\w[^*\n]{3,190}[^*\s])(?P=mark)[ \t]*(?:\n|$)")
 _MOST = 200
 _MOST_OF_CLAIM = 100
 
 
 def title_of(blocks: Sequence[Block]) -> str:
-    """The first heading, or "" if it comes from a form."""
+    """The first heading, or a first line in bold type if there is none; "" if it comes from a form."""
     first = next((block.text for block in blocks if block.kind == "heading"), "")
+    if not first and blocks and blocks[0].kind == "prose":
+        bold = _BOLD_LINE.match(blocks[0].text)
+        first = bold["words"] if bold else ""
     return "" if is_form_heading(first) else first
 
 
