@@ -335,3 +335,48 @@ def test_a_date_with_a_time_of_day_is_no_duration() -> None:
     )
     assert verdict(text, "2024-03-01 00:00:00\n") is Verdict.NOT_REPRODUCED
     assert verdict(text, "2024-03-02 00:00:00\n") is Verdict.REPRODUCED
+
+
+OUTLIER = """# The inverse of a small matrix is not symmetric
+
+```python
+import numpy as np
+a = np.array([[2.0, 1.0], [1.0, 3.0]])
+b = np.linalg.inv(a)
+(b == b.T).all()         # False
+(a == a.T).all()         # True, of course
+```
+
+numpy 1.24
+"""
+FAR_AWAY = """# tempfile leaves a handle open {where}
+
+All is well on our Linux boxes.
+
+```python
+import tempfile
+print(tempfile.TemporaryFile().read())
+```
+
+```
+Traceback (most recent call last):
+  File "old.py", line 2, in <module>
+    print(tempfile.TemporaryFile().read())
+PermissionError: [Errno 13] Permission denied
+```
+"""
+
+
+def test_truth_values_of_numpy_are_those_of_python() -> None:
+    assert verdict(OUTLIER, "np.False_\nnp.True_\n") is Verdict.REPRODUCED
+    assert verdict(OUTLIER, "np.True_\nnp.True_\n") is Verdict.NOT_REPRODUCED
+
+
+@pytest.mark.parametrize("where", ["(Windows)", "(on Windows 11)", "(Windows only)", "(macOS)"])
+def test_the_system_at_the_end_of_a_title_is_the_place(where: str) -> None:
+    assert verdict(FAR_AWAY.format(where=where), "b''\n") is Verdict.CANNOT_SHOW
+
+
+@pytest.mark.parametrize("where", ["(Linux)", "(windows of data)", "again"])
+def test_other_words_at_the_end_of_a_title_are_no_other_place(where: str) -> None:
+    assert verdict(FAR_AWAY.format(where=where), "b''\n") is Verdict.NOT_REPRODUCED

@@ -67,7 +67,9 @@ _ONLY_SYSTEM = re.compile(
     FLAGS,
 )
 _FAILS_SYSTEM = re.compile(rf"\b{_FAILS}{_LINK}{_SYSTEM.format(name='one')}(?!\w)", FLAGS)
-_TITLE_SYSTEM = re.compile(rf"^\s*\[{_SYSTEM.format(name='one')}\]", FLAGS)
+_TITLE_SYSTEM = re.compile(
+    rf"^\s*\[{_SYSTEM.format(name='one')}\]|\((?:on )?{_SYSTEM.format(name='two')}(?: only)?\)\s*$", FLAGS
+)
 _ON_SYSTEM = re.compile(rf"\b(?:on|under|my|our) {_SYSTEM.format(name='one')}(?!\w)", FLAGS)
 _WORKS_ON = re.compile(rf"\b{_WORKS}{_LINK}(?=(?:windows|win1|linux|ubuntu|mac|osx|wsl))", FLAGS)
 _ON_WORKS = re.compile(
@@ -327,14 +329,15 @@ def working_versions(text: str) -> list[NamedVersion]:
 
 
 def place_of_bug(texts: Sequence[str]) -> Where:
-    """The environment of the bug, from the report's first sentence about a failure that names one."""
+    """The environment of the bug, from the title (`texts[0]`) or the first sentence about a failure."""
+    titles = [text for text in texts[:1] if _TITLE_SYSTEM.search(text)]
     for text in texts:
         sentences = _SENTENCES.split(text[:_MOST_TEXT])
         # `It works on Linux. On Windows it dies.` are two sentences.
         pairs = [f"{one.rstrip('. ')}; {other}" for one, other in itertools.pairwise(sentences)]
         for sentence in [*sentences, *filter(_contrasts, pairs)]:
             is_about_bug = _OF_BUGS.search(sentence) or _is_since(sentence) or _contrasts(sentence)
-            if is_about_bug and (where := stated_place(sentence)) != Where():
+            if (is_about_bug or sentence in titles) and (where := stated_place(sentence)) != Where():
                 return where
     return Where()
 

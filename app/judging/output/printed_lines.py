@@ -24,6 +24,8 @@ _KEYWORD = re.compile(
     r"|requires_grad=(?:True|False)|size=\([\d, ]{0,80}\))"
 )
 _CALL = re.compile(r"\b(?:tensor|array|Array|DeviceArray|(?:np|numpy)\.\w{1,20})(?=\()")
+# Since numpy 2, a truth value is printed as `np.True_`.
+_NUMPY_TRUTH = re.compile(r"\b(?:np|numpy)\.(True|False)_(?!\w)")
 # Python 2 shows texts as `u'a'`, long numbers as `5L`, and types as `<type 'int'>`.
 _OF_PYTHON_2 = re.compile(r"(?<![\w'\"])u(?=['\"])|(?<=\d)L(?![\w'\"])|(?<=<)type(?= ')")
 # It escaped all letters that are not ASCII.
@@ -45,7 +47,7 @@ MOST_CHARACTERS = 20_000
 def tokens_of(text: str) -> list[Token]:
     """The numbers and words of a line, in order. All addresses are the same word."""
     text = _ADDRESS.sub(" ADDRESS ", in_python_3(text[:MOST_CHARACTERS]))
-    text = _CALL.sub(" ", _KEYWORD.sub(" ", text))
+    text = _NUMPY_TRUTH.sub(r"\1", _CALL.sub(" ", _KEYWORD.sub(" ", text)))
     tokens: list[Token] = []
     at = 0
     for number in numbers_in(text):
