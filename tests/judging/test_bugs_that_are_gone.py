@@ -372,7 +372,7 @@ def test_truth_values_of_numpy_are_those_of_python() -> None:
     assert verdict(OUTLIER, "np.True_\nnp.True_\n") is Verdict.NOT_REPRODUCED
 
 
-@pytest.mark.parametrize("where", ["(Windows)", "(on Windows 11)", "(Windows only)", "(macOS)"])
+@pytest.mark.parametrize("where", ["(Windows)", "(Windows 11)", "(Windows only)", "(macOS)"])
 def test_the_system_at_the_end_of_a_title_is_the_place(where: str) -> None:
     assert verdict(FAR_AWAY.format(where=where), "b''\n") is Verdict.CANNOT_SHOW
 

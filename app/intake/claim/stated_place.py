@@ -68,7 +68,7 @@ _ONLY_SYSTEM = re.compile(
 )
 _FAILS_SYSTEM = re.compile(rf"\b{_FAILS}{_LINK}{_SYSTEM.format(name='one')}(?!\w)", FLAGS)
 _TITLE_SYSTEM = re.compile(
-    rf"^\s*\[{_SYSTEM.format(name='one')}\]|\((?:on )?{_SYSTEM.format(name='two')}(?: only)?\)\s*$", FLAGS
+    rf"^\s*\[{_SYSTEM.format(name='one')}\]|\({_SYSTEM.format(name='two')}\)\s*$", FLAGS
 )
 _ON_SYSTEM = re.compile(rf"\b(?:on|under|my|our) {_SYSTEM.format(name='one')}(?!\w)", FLAGS)
 _WORKS_ON = re.compile(rf"\b{_WORKS}{_LINK}(?=(?:windows|win1|linux|ubuntu|mac|osx|wsl))", FLAGS)
