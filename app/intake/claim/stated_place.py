@@ -26,6 +26,7 @@ _SYSTEM = (
     r"|(?:(?:an? |my |the )?(?:apple[ -]silicon|mac(?:book|s)?(?: pro| air| mini)?\b|apple m[1-5]"
     r"|m[1-5] mac\w*)))(?: server)?(?: \d[\d.]*)?"
 )
+_ONE = _SYSTEM.format(name="one")
 _PACKAGE = (
     r"(?:py)?torch|numpy|scipy|pandas|scikit-learn|sklearn|pillow|pil|jax|python|cpython|torchvision"
     r"|torchaudio|matplotlib|tensorflow|triton|transformers|numba|sympy|networkx|xarray|polars|pydantic"
@@ -62,18 +63,16 @@ _LINK = (
     r"|at|for))? (?:the )?"
 )
 _ONLY_SYSTEM = re.compile(
-    rf"\bonly\b[^.;\n]{{0,30}}\b(?:on|under|in|affects?) {_SYSTEM.format(name='one')}(?!\w)"
+    rf"\bonly\b[^.;\n]{{0,30}}\b(?:on|under|in|affects?) {_ONE}(?!\w)"
     rf"|\b{_SYSTEM.format(name='two')}[- ]only\b|\b(?:on|under) {_SYSTEM.format(name='three')},? only\b",
     FLAGS,
 )
-_FAILS_SYSTEM = re.compile(rf"\b{_FAILS}{_LINK}{_SYSTEM.format(name='one')}(?!\w)", FLAGS)
-_TITLE_SYSTEM = re.compile(
-    rf"^\s*\[{_SYSTEM.format(name='one')}\]|\({_SYSTEM.format(name='two')}\)\s*$", FLAGS
-)
-_ON_SYSTEM = re.compile(rf"\b(?:on|under|my|our) {_SYSTEM.format(name='one')}(?!\w)", FLAGS)
+_FAILS_SYSTEM = re.compile(rf"\b{_FAILS}{_LINK}{_ONE}(?!\w)", FLAGS)
+_TITLE_SYSTEM = re.compile(rf"^\s*\[{_ONE}\]|\({_SYSTEM.format(name='two')}(?: only)?\)\s*$", FLAGS)
+_ON_SYSTEM = re.compile(rf"\b(?:on|under|my|our) {_ONE}(?!\w)", FLAGS)
 _WORKS_ON = re.compile(rf"\b{_WORKS}{_LINK}(?=(?:windows|win1|linux|ubuntu|mac|osx|wsl))", FLAGS)
 _ON_WORKS = re.compile(
-    rf"\b(?:on|under) {_SYSTEM.format(name='one')},? (?:it(?:['’]s)? |this |that |everything |all "
+    rf"\b(?:on|under) {_ONE},? (?:it(?:['’]s)? |this |that |everything |all "
     rf"|the same \w+ )?(?:is |are |runs )?{_WORKS}\b",
     FLAGS,
 )
