@@ -58,7 +58,7 @@ from app.intake.exhibits.rivals.rival_readings import (
     without_outputs_before_end,
 )
 from app.intake.exhibits.shown_evidence import expected_output
-from app.intake.exhibits.shown_failures import failure_checks, failure_of
+from app.intake.exhibits.shown_failures import failure_checks, failure_of, second_failure
 from app.intake.exhibits.shown_outputs import (
     is_expectation,
     lines_of,
@@ -252,6 +252,7 @@ def _readings(
         lambda _: value_of_expression(texts, main),
         lambda outputs: next(filter(None, (slower_label(lines_of(part)) for part in outputs)), []),
         *(partial(_output_checks, main=main, block=block) for block in range(_MOST_BLOCKS)),
+        lambda _: second_failure(usual),
         lambda _: _under_condition(outputs, conditions),
         *alone[1:],
     )

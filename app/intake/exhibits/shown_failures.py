@@ -42,6 +42,23 @@ def failure_checks(outputs: Sequence[Part], prose: Sequence[Part], main: str) ->
     return next(filter(None, tracebacks), [])
 
 
+def second_failure(outputs: Sequence[Part]) -> list[Check]:
+    """The next failure behind the first one, if it is another one."""
+    failures = [
+        checks
+        for part in outputs
+        if not part.expected and not part.elsewhere and not says_it_works(part.before)
+        for checks in [failure_of(part)]
+        if checks
+    ]
+    return next((checks for checks in failures[1:] if _names_of(checks) != _names_of(failures[0])), [])
+
+
+def _names_of(checks: Sequence[Check]) -> set[str]:
+    """The kind and the type of each failure; two messages of one type may be one failure."""
+    return {f"{check.kind} {check.exception_type or ''}" for check in checks}
+
+
 def failure_of(part: Part) -> list[Check]:
     """The failure that an output shows. A warning is one only if the output shows nothing else."""
     lines, warnings = split_warnings(part.text.split("\n"))

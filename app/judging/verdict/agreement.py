@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from app.intake.claim.claims import Check, Claim, Role
 from app.judging.check.reach import MODEL_READING, TWO_READINGS
+from app.judging.gone import oracles
 from app.judging.judgement import SIGHTINGS, JobJudgement, Verdict
 from app.judging.output.printed_numbers import numbers_in
 
@@ -14,6 +15,8 @@ from app.judging.output.printed_numbers import numbers_in
 DOUBTFUL = frozenset({Verdict.NOT_REPRODUCED, Verdict.DIFFERENT})
 # A reading with one of these leaves no "no", the strongest first.
 _AGAINST_NO = (Verdict.DIFFERENT, Verdict.CANNOT_SHOW, Verdict.OBSERVED, Verdict.NO_RESULT)
+# The script ends with another error, by these oracles. That leaves a reading about an error as it is.
+_ENDS_OTHERWISE = frozenset({None, oracles.RIGHT_ERROR, oracles.CLEAN_REFUSAL})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ def agree(first: Reading, others: Sequence[Reading]) -> JobJudgement:
             of=judgement.of,
             findings=(*judgement.findings, *seen.findings),
         )
-    is_gone = any(finding.oracle for finding in judgement.findings)
+    is_gone = any(finding.oracle not in _ENDS_OTHERWISE for finding in judgement.findings)
     apart = [
         other.judgement
         for other in others
