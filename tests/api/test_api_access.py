@@ -80,6 +80,7 @@ READ = {
 SUBMIT = {
     ("POST", "/"),
     ("POST", "/plan"),
+    ("GET", "/plan"),
     ("POST", "/runs/{run_id}/cancel"),
     ("POST", "/runs/{run_id}/rerun"),
     ("POST", "/runs/{run_id}/cells"),

@@ -49,20 +49,25 @@ class Service:
         """
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            try:
-                taken = self.client.brpop([QUEUE_RECORDER], timeout=1)
-            except redis.RedisError:
-                time.sleep(0.2)
-                continue
-            if taken is None:
-                continue
-            envelope = json.loads(taken[1])  # type: ignore[index]
-            assert envelope["headers"]["task"] == TASK_FROM_NODE
-            assert envelope["content-type"] == "application/json"
-            message: dict[str, Any] = json.loads(base64.b64decode(envelope["body"]))[0][0]
-            if kind == message["type"] or (kind is None and message["type"] != "hello"):
+            message = self.next_message()
+            if message and (kind == message["type"] or (kind is None and message["type"] != "hello")):
                 return message
         pytest.fail(f"no {kind or 'message'} within {seconds} s")
+
+    def next_message(self) -> dict[str, Any] | None:
+        """The next message of any kind; None if none comes for a second."""
+        try:
+            taken = self.client.brpop([QUEUE_RECORDER], timeout=1)
+        except redis.RedisError:
+            time.sleep(0.2)
+            return None
+        if taken is None:
+            return None
+        envelope = json.loads(taken[1])  # type: ignore[index]
+        assert envelope["headers"]["task"] == TASK_FROM_NODE
+        assert envelope["content-type"] == "application/json"
+        message: dict[str, Any] = json.loads(base64.b64decode(envelope["body"]))[0][0]
+        return message
 
     def close(self) -> None:
         self.client.close()

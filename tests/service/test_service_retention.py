@@ -48,6 +48,7 @@ DELETES = {
     "app/runs/lifecycle/settle.py": "a preview that did not start: it never counts",
     "app/storage/queries/canaries.py": "ended canaries whose report has no other run",
     "app/storage/queries/changes.py": "a change between cells, when a verdict of one is no longer the same",
+    "app/storage/queries/reports/search.py": "the index of a report's cells: its runs make it again",
     "app/storage/queries/reports/withdrawals.py": "comparisons of a withdrawn report",
     "app/storage/queries/doors/github.py": "events from GitHub that have ended",
     "app/storage/queries/run_documents.py": "run objects that are assembled again from their attempts",

@@ -148,7 +148,7 @@ def test_both_are_chosen_from_lists(web: Web) -> None:
     second = Page(web.client.get(link.attributes["href"]).text)
     options = second.all("option")
     assert {one.attributes["value"] for one in options} == set(ids)
-    assert options[0].text == f"torch 2.13: observed, cpu, cpu 0, {datetime.now(UTC):%-d %b %Y}"
+    assert options[0].text == f"torch 2.13.0: observed, cpu, cpu 0, {datetime.now(UTC):%-d %b %Y}"
     chosen = [one.attributes["value"] for one in options if "selected" in one.attributes]
     assert sorted(chosen) == sorted(ids)
     # From the page of an attempt, that one stands as the second.

@@ -8,8 +8,9 @@ from app.judging.judgement import SIGHTINGS
 from app.judging.report.attention import Attention
 from app.judging.report.owner import Owner
 from app.runs.answers.report_answer import answer_and_flip, report_answer
-from app.runs.lookup.reports import ReportDetails, current_run, report_details
+from app.runs.lookup.reports import ReportDetails, current_run, current_run_id
 from app.runs.lookup.runs import run_document
+from app.runs.rows.acts import confirmation_of, disposition_of
 from app.runs.rows.by_id import get_report
 from app.runs.run_object.answer.disposition_part import DISPOSITIONS
 from app.runs.run_object.answer.new_warnings import NewWarning, new_warnings_of
@@ -76,15 +77,14 @@ def known_by_report(session: Session, run: RunDocument) -> str:
         or run.answer.owner is not Owner.OPEN
     ):
         return ""
-    report = report_details(session, run.report.id)
-    word = report.disposition or report.confirmed
+    row = get_report(session, run.report.id)
+    word = disposition_of(session, row) or confirmation_of(session, row)
     if word is not None:
         known = DISPOSITIONS[word.word]
         return f"{REPORT_KNOWS} a maintainer decided: {known.name}. {known.sentence}"
-    current = current_run(report)
-    if current is None:
-        return ""
-    of_report = answer_of_run(session, current.id, report_id=report.id, attention=report.attention)
+    current = current_run_id(session, row.id) or run.id
+    newest = run if current == run.id else run_document(session, current)
+    of_report = report_answer(session, newest, report_id=row.id, attention=row.attention)
     known_answer = of_report if of_report.owner is not Owner.OPEN else of_report.known or of_report
     what = of_report.what if of_report.baseline and of_report.what != run.answer.what else ""
     whose = "" if known_answer.owner in {Owner.OPEN, Owner.NOBODY} else known_answer.whose

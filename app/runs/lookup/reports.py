@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Row
@@ -235,18 +235,7 @@ def report_details(session: Session, report_id: str) -> ReportDetails:
         report=report_part(
             reading_of(session, row), report_id=row.id, title=row.title, source_url=row.source_url
         ),
-        standing=current_verdict(
-            [
-                RunVerdict(
-                    run=run.id,
-                    verdict=run.verdict,
-                    contributed_by=run.contributed_by,
-                    is_bisection=run.preset == BISECTION,
-                )
-                for run in runs
-                if run.verdict is not None
-            ]
-        ),
+        standing=_standing(runs),
         runs=[_run_summary(run) for run in runs],
         attention=row.attention,
         labels=row.labels,
@@ -264,11 +253,43 @@ def report_details(session: Session, report_id: str) -> ReportDetails:
     )
 
 
+def _standing(runs: Sequence[RunRow]) -> CurrentVerdict:
+    return current_verdict(
+        [
+            RunVerdict(
+                run=run.id,
+                verdict=run.verdict,
+                contributed_by=run.contributed_by,
+                is_bisection=run.preset == BISECTION,
+            )
+            for run in runs
+            if run.verdict is not None
+        ]
+    )
+
+
 def current_run(report: ReportDetails) -> RunSummary | None:
     """The run that speaks for a report: that of the current verdict, else our newest run, else the newest."""
-    own = [run for run in report.runs if run.contributed_by is None]
-    current = next((run for run in report.runs if run.id == report.standing.run), None)
-    return current or next(iter([*own, *report.runs]), None)
+    return _speaking(report.runs, report.standing)
+
+
+def current_run_id(session: Session, report_id: str) -> str | None:
+    """The id of the run that speaks for a report, as `current_run`, by one question."""
+    runs = queries.runs_of_report(session, report_id)
+    speaking = _speaking(runs, _standing(runs))
+    return None if speaking is None else speaking.id
+
+
+AnyRun = TypeVar("AnyRun", RunRow, RunSummary)
+
+
+def _speaking(runs: Sequence[AnyRun], standing: CurrentVerdict) -> AnyRun | None:
+    """The run of the current verdict, else our newest run, else the newest one."""
+    for is_it in (lambda run: run.id == standing.run, lambda run: run.contributed_by is None):
+        found = next(filter(is_it, runs), None)
+        if found is not None:
+            return found
+    return next(iter(runs), None)
 
 
 def _bisections(session: Session, report_id: str) -> list[BisectionPart]:

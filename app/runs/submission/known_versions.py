@@ -26,7 +26,7 @@ from app.targets.target import Target, label_without_toolchain, target_of
 from app.targets.versions.series import MOST_POINTS, Point, Series, release_by
 from worker.contract import Hello, Level
 from worker.contract.names import SETTINGS
-from worker.contract.versions import parse_version
+from worker.contract.versions import NO_VERSION, parse_version
 
 _TOLD = "No node has it now. These attempts are of an earlier run."
 _NOTHING = "No node has it now, and no earlier run of this report has a result."
@@ -66,7 +66,7 @@ def with_known_versions(
             continue
         remark = lack.model_copy(update={"detail": _TOLD if job else _NOTHING})
         points.append(KnownPoint(Point(str(version), target, remark), job or None))
-    return sorted(points, key=lambda known: Version(known.point.value))
+    return sorted(points, key=lambda known: parse_version(known.point.value) or NO_VERSION)
 
 
 def _jobs_by_version(
