@@ -215,7 +215,6 @@ def _readings(
     usual = [part for part, condition in zip(outputs, conditions, strict=True) if not condition]
     prose = [part for part in parts if part.kind == PartKind.PROSE]
     own_texts = [part.text for part in prose]
-    several = sum(part.kind == PartKind.CODE for part in parts) > 1
     # `Expected: 3` and `Actual: 2` may be separate paragraphs.
     texts = [_about_this_place(text, main) for text in texts]
     joined = "\n".join(texts[1:])[:_MOST_JOINED]
@@ -234,7 +233,9 @@ def _readings(
         lambda _: failure_checks(usual, prose, main),
         lambda outputs: machine_checks(outputs, texts),
         lambda outputs: repeated_runs_checks(outputs) or _told_variation(outputs, texts, joined),
-        lambda outputs: _checks_of_sides(outputs, several=several),
+        lambda outputs: _checks_of_sides(
+            outputs, several=sum(each.kind == PartKind.CODE for each in parts) > 1
+        ),
         lambda _: asserted_checks(own_texts, main),
         lambda _: marked_assertion(main) or _comment_checks(main),
         lambda _: commented_errors(main),

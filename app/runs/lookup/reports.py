@@ -286,9 +286,9 @@ AnyRun = TypeVar("AnyRun", RunRow, RunSummary)
 def _speaking(runs: Sequence[AnyRun], standing: CurrentVerdict) -> AnyRun | None:
     """The run of the current verdict, else our newest run, else the newest one."""
     for is_it in (lambda run: run.id == standing.run, lambda run: run.contributed_by is None):
-        found = next(filter(is_it, runs), None)
-        if found is not None:
-            return found
+        speaker = next(filter(is_it, runs), None)
+        if speaker is not None:
+            return speaker
     return next(iter(runs), None)
 
 
