@@ -233,9 +233,7 @@ def _readings(
         lambda _: failure_checks(usual, prose, main),
         lambda outputs: machine_checks(outputs, texts),
         lambda outputs: repeated_runs_checks(outputs) or _told_variation(outputs, texts, joined),
-        lambda outputs: _checks_of_sides(
-            outputs, several=sum(each.kind == PartKind.CODE for each in parts) > 1
-        ),
+        lambda outputs: _checks_of_sides(outputs, parts),
         lambda _: asserted_checks(own_texts, main),
         lambda _: marked_assertion(main) or _comment_checks(main),
         lambda _: commented_errors(main),
@@ -339,11 +337,12 @@ def _limit_to_cuda(check: Check, main: str) -> Check:
     return check.model_copy(update={"where": check.where.model_copy(update={"device": "cuda"})})
 
 
-def _checks_of_sides(outputs: Sequence[Part], *, several: bool) -> list[Check]:
+def _checks_of_sides(outputs: Sequence[Part], parts: Sequence[Part]) -> list[Check]:
     """Checks of two sides: from lines that name a device, or from two blocks, one for each device.
 
     Two blocks count only if one script printed both.
     """
+    several = sum(part.kind == PartKind.CODE for part in parts) > 1
     line_of_device: dict[str, str] = {}
     for part in outputs:
         if part.expected:
