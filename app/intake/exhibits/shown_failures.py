@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 
 from app.intake.claim.claim_text import crash_check, exception_claim, type_above_traceback
 from app.intake.claim.claims import Check, Role
@@ -11,10 +12,13 @@ from app.intake.claim.known_messages import failed_comparison
 from app.intake.claim.named_errors import own_message
 from app.intake.exhibits.conditions import condition_of
 from app.intake.exhibits.shown_warnings import split_warnings
+from app.intake.memory import remembers
 from app.intake.snippets.parts import Part
 from app.intake.snippets.roles import says_it_works
 
 _QUOTED_LINE = re.compile(r"^\s*`([^`\n]{1,1000})`[.!]?\s*$")
+# Among so many outputs, and so many of their failures, a second one is looked for.
+_MOST_OUTPUTS, _MOST_FAILURES = 6, 3
 
 
 def failure_checks(outputs: Sequence[Part], prose: Sequence[Part], main: str) -> list[Check]:
@@ -43,14 +47,9 @@ def failure_checks(outputs: Sequence[Part], prose: Sequence[Part], main: str) ->
 
 
 def second_failure(outputs: Sequence[Part]) -> list[Check]:
-    """The next failure behind the first one, if it is another one."""
-    failures = [
-        checks
-        for part in outputs
-        if not part.expected and not part.elsewhere and not says_it_works(part.before)
-        for checks in [failure_of(part)]
-        if checks
-    ]
+    """The next failure behind the first one, if it is another one. Only the first few failures are read."""
+    own = (part for part in outputs if not (part.expected or part.elsewhere or says_it_works(part.before)))
+    failures = list(islice(filter(None, map(failure_of, islice(own, _MOST_OUTPUTS))), _MOST_FAILURES))
     return next((checks for checks in failures[1:] if _names_of(checks) != _names_of(failures[0])), [])
 
 
@@ -61,10 +60,15 @@ def _names_of(checks: Sequence[Check]) -> set[str]:
 
 def failure_of(part: Part) -> list[Check]:
     """The failure that an output shows. A warning is one only if the output shows nothing else."""
-    lines, warnings = split_warnings(part.text.split("\n"))
+    return [*_failure_in(part.text)]
+
+
+@remembers()
+def _failure_in(text: str) -> tuple[Check, ...]:
+    lines, warnings = split_warnings(text.split("\n"))
     if not warnings:
-        return exception_claim(part.text) or crash_check(part.text) or failed_comparison(part.text)
+        return tuple(exception_claim(text) or crash_check(text) or failed_comparison(text))
     rest = "\n".join(lines)
     if checks := exception_claim(rest) or crash_check(rest):
-        return checks
-    return [] if rest.strip() else [warnings[0].model_copy(update={"role": Role.BUG})]
+        return tuple(checks)
+    return () if rest.strip() else (warnings[0].model_copy(update={"role": Role.BUG}),)
