@@ -28,7 +28,7 @@ _UNCHANGED = keyed_pattern(
 # It is a condition, a wish, or what is right.
 _NO_COMPLAINT = re.compile(
     r"\b(?:if|when|where|unless|because|since|should|must|would|expect\w*|want\w*|documented|correctly|good|fine"
-    r"|right|not|never|no|errors?|exceptions?|if)\b|n['’]t\b",
+    r"|right|not|never|no|errors?|exceptions?)\b|n['’]t\b",
     re.IGNORECASE,
 )
 _BREAK = re.compile(r"[;:(]|,\s|\.\s|\b(?:but|instead|rather)\b")

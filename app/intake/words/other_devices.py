@@ -35,11 +35,11 @@ _SHOWN_TOO = re.compile(
 _BUILD_FOR_AMD = re.compile(
     r"\d\+rocm\d|\b(?:HIP runtime version|ROCM used to build PyTorch)[ \t]*[:：][ \t]*\d", re.IGNORECASE
 )
-_PIECES = (
-    *("radeon", "rocm", "amd", "instinct", "mi5", "mi6", "mi1", "mi2", "mi3", "rx", "gfx", "mps", "apple"),
-    *("m1", "m2", "m3", "m4", "m5", "metal", "xpu", "intel", "arc ", "iris", "npu", "ascend", "hpu"),
-    *("gaudi", "tpu", "trainium", "inferentia"),
-)
+_PIECES_TEXT = """
+radeon rocm amd instinct mi5 mi6 mi1 mi2 mi3 rx gfx mps apple m1 m2 m3 m4 m5 metal xpu intel iris npu ascend
+hpu gaudi tpu trainium inferentia
+"""
+_PIECES = (*_PIECES_TEXT.split(), "arc ")
 
 
 def other_device_of(text: str) -> str | None:

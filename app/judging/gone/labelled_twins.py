@@ -21,51 +21,12 @@ _WRONG = re.compile(r"\b(?:fails?|wrong|incorrect|bug|buggy|broken)\b", re.IGNOR
 # Two results of single precision differ by no more, as a share of the larger one.
 _ROUNDING = 4e-6
 # Words by which lines of two sides differ.
-_SIDES = {
-    *(
-        "torch",
-        "pytorch",
-        "numpy",
-        "np",
-        "scipy",
-        "jax",
-        "jnp",
-        "pandas",
-        "tensorflow",
-        "tf",
-        "sklearn",
-        "sympy",
-    ),
-    *(
-        "mpmath",
-        "math",
-        "python",
-        "cupy",
-        "dask",
-        "polars",
-        "numba",
-        "tensor",
-        "array",
-        "eager",
-        "compiled",
-        "cpu",
-    ),
-    *(
-        "gpu",
-        "cuda",
-        "reference",
-        "ref",
-        "expected",
-        "half",
-        "single",
-        "double",
-        "got",
-        "want",
-        "float16",
-        "float32",
-    ),
-    *("float64", "bfloat16"),
-}
+_SIDES_TEXT = """
+torch pytorch numpy np scipy jax jnp pandas tensorflow tf sklearn sympy mpmath math python cupy dask
+polars numba tensor array eager compiled cpu gpu cuda reference ref expected half single double got want
+float16 float32 float64 bfloat16
+"""
+_SIDES = frozenset(_SIDES_TEXT.split())
 _Pair = tuple[Sequence[Token], Sequence[Token]]
 # One number of so few digits may be equal by chance.
 _LEAST_NUMBERS, _LEAST_DIGITS = 2, 3

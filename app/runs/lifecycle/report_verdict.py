@@ -11,7 +11,7 @@ from app.intake.reading import ScriptRole
 from app.judging.judgement import INCONCLUSIVE, JudgedCell, Scope, Verdict
 from app.judging.report.attention import Attention, VersionRow, attention_of, attention_of_overruling
 from app.judging.report.axis import Age, age_of
-from app.judging.report.current_verdict import RunVerdict, current_verdict
+from app.judging.report.current_verdict import CurrentVerdict, RunVerdict, current_verdict
 from app.judging.report.owner import Owner
 from app.judging.verdict.run import judge_run
 from app.runs.answers.report_answer import report_answer
@@ -45,17 +45,7 @@ def store_report_verdict(session: Session, report_id: str, judged: JudgedRun | N
         session.flush()
         return
     runs = queries.ended_runs(session, report_id)
-    verdicts = [
-        RunVerdict(
-            run=run.id,
-            verdict=run.verdict,
-            contributed_by=run.contributed_by,
-            is_bisection=run.preset == BISECTION,
-        )
-        for run in runs
-        if run.verdict is not None
-    ]
-    current = current_verdict(verdicts)
+    current = standing_of(runs)
     run = next((run for run in runs if run.id == current.run), None)
     if judged is not None and (run is None or judged.document.id != run.id):
         judged = None
@@ -74,6 +64,22 @@ def store_report_verdict(session: Session, report_id: str, judged: JudgedRun | N
     report.attention = None if report.closed_at is not None else attention
     report.verified_at = None if run is None else run.finished_at
     session.flush()
+
+
+def standing_of(runs: Sequence[RunRow]) -> CurrentVerdict:
+    """The current verdict of a report from its runs, newest first."""
+    return current_verdict(
+        [
+            RunVerdict(
+                run=run.id,
+                verdict=run.verdict,
+                contributed_by=run.contributed_by,
+                is_bisection=run.preset == BISECTION,
+            )
+            for run in runs
+            if run.verdict is not None
+        ]
+    )
 
 
 def _attention(

@@ -13,7 +13,8 @@ from sqlalchemy.orm import Session
 
 from app.judging.judgement import Verdict
 from app.judging.report.attention import Attention
-from app.judging.report.current_verdict import CurrentVerdict, RunVerdict, current_verdict
+from app.judging.report.current_verdict import CurrentVerdict
+from app.runs.lifecycle.report_verdict import standing_of
 from app.runs.lookup.search import finds_nothing, parse_search
 from app.runs.rows.acts import acts_on, confirmation_of, disposition_of, earlier_claims, overruling
 from app.runs.rows.by_id import get_report
@@ -34,7 +35,6 @@ from app.storage.queries.bisections import bisections_of_report
 from app.storage.queries.changes import removals_of
 from app.storage.queries.reports import reports as queries
 from app.storage.queries.reports.search import find_reports
-from app.targets.planning.presets import BISECTION
 from worker.contract.text import storable_text
 
 MOST_BISECTIONS = 10
@@ -235,7 +235,7 @@ def report_details(session: Session, report_id: str) -> ReportDetails:
         report=report_part(
             reading_of(session, row), report_id=row.id, title=row.title, source_url=row.source_url
         ),
-        standing=_standing(runs),
+        standing=standing_of(runs),
         runs=[_run_summary(run) for run in runs],
         attention=row.attention,
         labels=row.labels,
@@ -253,21 +253,6 @@ def report_details(session: Session, report_id: str) -> ReportDetails:
     )
 
 
-def _standing(runs: Sequence[RunRow]) -> CurrentVerdict:
-    return current_verdict(
-        [
-            RunVerdict(
-                run=run.id,
-                verdict=run.verdict,
-                contributed_by=run.contributed_by,
-                is_bisection=run.preset == BISECTION,
-            )
-            for run in runs
-            if run.verdict is not None
-        ]
-    )
-
-
 def current_run(report: ReportDetails) -> RunSummary | None:
     """The run that speaks for a report: that of the current verdict, else our newest run, else the newest."""
     return _speaking(report.runs, report.standing)
@@ -276,7 +261,7 @@ def current_run(report: ReportDetails) -> RunSummary | None:
 def current_run_id(session: Session, report_id: str) -> str | None:
     """The id of the run that speaks for a report, as `current_run`, by one question."""
     runs = queries.runs_of_report(session, report_id)
-    speaking = _speaking(runs, _standing(runs))
+    speaking = _speaking(runs, standing_of(runs))
     return None if speaking is None else speaking.id
 
 
@@ -285,11 +270,9 @@ AnyRun = TypeVar("AnyRun", RunRow, RunSummary)
 
 def _speaking(runs: Sequence[AnyRun], standing: CurrentVerdict) -> AnyRun | None:
     """The run of the current verdict, else our newest run, else the newest one."""
-    for is_it in (lambda run: run.id == standing.run, lambda run: run.contributed_by is None):
-        speaker = next(filter(is_it, runs), None)
-        if speaker is not None:
-            return speaker
-    return next(iter(runs), None)
+    current = next((run for run in runs if run.id == standing.run), None)
+    own = next((run for run in runs if run.contributed_by is None), None)
+    return current or own or next(iter(runs), None)
 
 
 def _bisections(session: Session, report_id: str) -> list[BisectionPart]:

@@ -85,5 +85,4 @@ def _without_contrast(run: RunDocument, added: str | None, *, is_free_elsewhere:
     could = "could be tested" if any(job.verdict in _UNTESTED for job in run.jobs) else "was tried"
     if len(tested) == 1:
         return ContrastSentence(f"{here} {could} in one place only, {_SO}")
-    could = could.replace("was", "that was").replace("could", "that could")
-    return ContrastSentence(f"{here} happened in every place {could}, {_SO}")
+    return ContrastSentence(f"{here} happened in every place that {could}, {_SO}")

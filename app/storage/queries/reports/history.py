@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Row, cast, func, null, select, true, type_coerce
+from sqlalchemy import ColumnElement, Row, cast, func, null, select, true, type_coerce
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Session
 
 from app.storage.models import AttemptRow, EnvironmentRow, JobRow, RunRow
-from app.storage.queries.reports.precedence import BISECTION
+from app.targets.planning.presets import BISECTION
 
 # Characters of an attempt's output, from its end.
 OUTPUT_CHARACTERS = 400
@@ -40,7 +40,8 @@ def points_of_report(
         select(
             AttemptRow.id,
             AttemptRow.outcome,
-            *(AttemptRow.environment_digest, AttemptRow.node),
+            AttemptRow.environment_digest,
+            AttemptRow.node,
             (AttemptRow.result["observation"] if with_outputs else cast(null(), JSONB)).label("seen"),
         )
         .where(*counted)
@@ -51,7 +52,9 @@ def points_of_report(
     seen = first.c.seen
     output = (
         first.c.id.label("first_id"),
-        *(first.c.outcome, first.c.environment_digest, first.c.node),
+        first.c.outcome,
+        first.c.environment_digest,
+        first.c.node,
         seen["stdout_digest"].astext.label("stdout_digest"),
         func.right(seen["stdout"].astext, OUTPUT_CHARACTERS).label("stdout"),
         func.length(seen["stdout"].astext).label("stdout_length"),
@@ -66,12 +69,7 @@ def points_of_report(
         .offset(0)
         .lateral("environment")
     )
-    environment_facts = type_coerce(environment.c.facts, JSONB)
-    facts = [environment_facts[name].astext.label(label) for label, name in FACTS.items()]
-    facts += [
-        environment_facts[f"package.{name}"].astext.label(f"package_{number}")
-        for number, name in enumerate(packages)
-    ]
+    facts = _fact_columns(type_coerce(environment.c.facts, JSONB), packages)
     job = (JobRow.id, JobRow.script_digest, JobRow.target, JobRow.verdict, JobRow.reason)
     run = (RunRow.id.label("run_id"), RunRow.created_at, RunRow.finished_at, RunRow.contributed_by)
     statement = (
@@ -84,3 +82,11 @@ def points_of_report(
         .limit(limit)
     )
     return session.execute(statement).all()
+
+
+def _fact_columns(facts: ColumnElement[Any], packages: Sequence[str]) -> list[ColumnElement[str]]:
+    """The named facts of an environment, and the versions of these packages."""
+    named = [facts[name].astext.label(label) for label, name in FACTS.items()]
+    return named + [
+        facts[f"package.{name}"].astext.label(f"package_{number}") for number, name in enumerate(packages)
+    ]

@@ -9,9 +9,7 @@ from sqlalchemy import ColumnElement, and_, case, func, or_
 
 from app.judging.judgement import INCONCLUSIVE, SIGHTINGS, Verdict
 from app.storage.models import JobRow, RunRow
-
-# The preset of the run of a bisection.
-BISECTION = "bisection"
+from app.targets.planning.presets import BISECTION
 
 
 def gives_way(cell: Sequence[Any]) -> ColumnElement[bool]:
