@@ -7,7 +7,7 @@ from __future__ import annotations
 
 # Raise this when the same attempts may get another verdict. `samehere judge-again` then lists the verdicts
 # that change.
-JUDGING_RULES = 46
+JUDGING_RULES = 47
 # Raise this when the comparison of the same two attempts may change. Stored comparisons are then computed
 # again.
 COMPARISON_RULES = 3
@@ -15,4 +15,4 @@ COMPARISON_RULES = 3
 # indexes all reports again.
 INDEX_RULES = 3
 # Raise this when anything else in a run object changes. Cached run objects are then assembled again.
-DOCUMENT_VERSION = 34
+DOCUMENT_VERSION = 35

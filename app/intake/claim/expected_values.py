@@ -54,7 +54,7 @@ _NO_COUNTS = rf"(?:{NO_COUNT}|(?={_FURTHER_NUMBERS.pattern}))"
 _VALUE = rf"(?P<value>(?!{NUMBER}){LITERAL}|{WHOLE_NUMBER}{_NO_COUNTS})"
 _PRINTS = re.compile(
     r"\b(?:prints?|printed|outputs?|gives?|gave|returns?|returned|yields?|shows?|obtains|evaluates to"
-    r"|comes? (?:out|back) (?:as|to be)"
+    r"|comes? (?:out|back) (?:as|to be)|there (?:stands?|stood)|(?:screen|terminal|console) (?:stands?|stood)"
     r"|(?:what|all that|all i get|the only thing that) (?:comes out|(?:i|we) (?:get|see|obtain|receive)"
     r"|is (?:printed|returned|shown)) (?:is|was|are)"
     rf"|all (?:i|we) (?:get|see) is)\s*+:?\s*+(?:(?:me|us|out|always|just|only|back) ){{0,2}}{_VALUE}",
@@ -62,7 +62,9 @@ _PRINTS = re.compile(
 )
 # In `I get 3 here` the clause ends or goes on; in `I get 3 rows` the number is a count.
 _GETS = re.compile(
-    r"\b(?:(?:i|we) (?:still |always |just |only )?(?:get|got|see|saw|obtain(?:ed)?|receive[d]?)"
+    r"\b(?:(?:i|we) (?:still |always |just |only )?(?:get|got|see|saw|obtain(?:ed)?|receive[d]?"
+    r"|am (?:still |always )?(?:getting|seeing))"
+    r"|(?:i['’]m|we['’]re|we are) (?:still |always )?(?:getting|seeing)"
     r"|(?:it|this|that|which|script|code|snippet|one-liner|line|^) ?(?:says?"
     rf"|said))\s*+:?\s*+(?:(?!{NUMBER})(?P<quoted>{LITERAL})"
     rf"|(?P<value>{WHOLE_NUMBER})(?=\.?$|[.,;:)!?](?!\d)"

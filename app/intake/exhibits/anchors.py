@@ -86,8 +86,8 @@ _OF_THE_PROCESS = {CheckKind.CRASH, CheckKind.HANG, CheckKind.OUT_OF_MEMORY}
 _BLANK = re.compile(r"\n[ \t]*\n")
 _MOST_PARAGRAPH = 5_000
 _OF_FAILURES = re.compile(
-    r"error|exception|rais|throw|fail|crash|fault|hang|memory|exit|abort|kill|break|broken"
-    r"|n(?:o|['’])t (?:work|run)",
+    r"error|exception|rais|throw|fail|crash|fault|hang|memory|exit|abort|kill|break|broken|refuse|reject"
+    r"|divi(?:des?|ded|sion) by zero|n(?:o|['’])t (?:work|run|supported|implemented|allowed)|unsupported",
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s|\n")
@@ -95,6 +95,12 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s|\n")
 _THE_SCRIPT = re.compile(
     r"\b(?:it|this|(?:the|my) (?:script|code|program|snippet|example)|interpreter)\b"
     r"|\bpython[\d.]{0,6}\[\d{1,9}\]",
+    re.IGNORECASE,
+)
+# `SomeError: message` at the second step.
+_AT_STATEMENT = re.compile(
+    r"\b(?:at|on|in|by|with|from) (?:the |its )?(?:first|second|third|fourth|fifth|last|\d(?:st|nd|rd|th))"
+    r"(?: and last)? (?:step|statement|line|call|command|instruction|one|print)\b",
     re.IGNORECASE,
 )
 _LONG_NAME = 6
@@ -177,7 +183,11 @@ def _is_loose(check: Check, title: str, names: set[str] | None, paragraphs: Sequ
         _THE_SCRIPT.search(each) for each in (check.text, *_paragraphs_of(check.kind, paragraphs))
     ):
         return False
-    if check.kind is CheckKind.EXCEPTION and check.message and _RUN_AND_GET.search(check.text):
+    if (
+        check.kind is CheckKind.EXCEPTION
+        and check.message
+        and (_RUN_AND_GET.search(check.text) or _AT_STATEMENT.search(check.text))
+    ):
         return False
     asserts = check.exception_type == AssertionError.__name__ and bool(check.message)
     if asserts and any("assert" in name.lower() for name in names):

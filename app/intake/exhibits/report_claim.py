@@ -56,6 +56,7 @@ from app.intake.exhibits.rivals.rival_readings import (
     with_warnings_as_bug,
     without_measured_times,
     without_outputs_before_end,
+    without_right_ones,
 )
 from app.intake.exhibits.shown_evidence import expected_output
 from app.intake.exhibits.shown_failures import failure_checks, failure_of, second_failure
@@ -182,7 +183,7 @@ def claim_of(
         readings.append(about(subject, frame.model_copy(update={"checks": tuple(complete)})))
     if not readings:
         return about(subject, _of_own_check(frame, with_place(own_check(titled, main), place)))
-    readings = without_measured_times(without_outputs_before_end(readings, titled[0]))
+    readings = without_measured_times(without_outputs_before_end(without_right_ones(readings), titled[0]))
     others = other_readings(readings, "\n".join(part.text for part in outputs if failure_of(part)))
     further, has_more = others[: MOST_READINGS - 1], len(others) >= MOST_READINGS
     return readings[0].model_copy(update={"further": further, "has_more": has_more})

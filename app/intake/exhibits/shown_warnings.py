@@ -8,17 +8,13 @@ from dataclasses import replace
 
 from app.intake.claim.claim_text import sentences_in
 from app.intake.claim.claims import Check, CheckKind, Role
+from app.intake.sessions.warning_lines import warnings_shown
 from app.intake.snippets.parts import Part, PartKind
 
-_WARNING = re.compile(
-    r"\s*(?:(?:(?:[A-Za-z]:)?[^\s:]{1,300}(?::\d{1,7})?|<[^<>\n]{1,60}>(?::\d{1,7})?|\[W[^\]\n]{1,200}\]):?\s+)?"
-    r"(?P<type>(?:\w{1,60}\.){0,6}\w{0,60}Warning): (?P<message>.{1,1000})"
-)
 # torch and glog print warnings of their C++ part in this form.
 _LOGGED = re.compile(
     r"\s*\[?[WIE]\d{0,8}[ \d:.]{0,24}(?:\w[\w./-]{0,80}:\d{1,7}\]?).{0,400}|\s*WARNING:.{0,400}"
 )
-_SOURCE = re.compile(r"\s{2,}\S")
 _WARNS = re.compile(r"\bwarn(?:s|ed|ings?)?\b|\w(?:Warning)s?\b", re.IGNORECASE)
 _MOST_TEXT = 300
 _NO_WARNING = re.compile(
@@ -72,24 +68,19 @@ def split_warnings(lines: Sequence[str]) -> tuple[list[str], list[Check]]:
 
     `lines` keep their indent.
     """
-    rest: list[str] = []
-    checks: list[Check] = []
-    below = False
-    for line in lines:
-        match = _WARNING.fullmatch(line.rstrip()) if "Warning: " in line else None
-        if match:
-            checks.append(
-                Check(
-                    text=line.strip()[:_MOST_TEXT],
-                    kind=CheckKind.EXCEPTION,
-                    role=Role.DETAIL,
-                    exception_type=match["type"].rsplit(".", 1)[-1],
-                    message=match["message"].strip(),
-                )
-            )
-        elif not (_LOGGED.fullmatch(line) or (below and _SOURCE.match(line))):
-            rest.append(line)
-        below = match is not None
+    shown = list(warnings_shown(lines))
+    taken = {at for each in shown for at in range(each.start, each.end)}
+    rest = [line for at, line in enumerate(lines) if at not in taken and not _LOGGED.fullmatch(line)]
+    checks = [
+        Check(
+            text=lines[each.start].strip()[:_MOST_TEXT],
+            kind=CheckKind.EXCEPTION,
+            role=Role.DETAIL,
+            exception_type=each.type,
+            message=each.message,
+        )
+        for each in shown
+    ]
     return rest, checks
 
 
@@ -144,15 +135,10 @@ def without_fine_warnings(outputs: Sequence[Part], fine: frozenset[str]) -> list
 
 def _without_warnings(text: str, fine: frozenset[str]) -> str:
     """The lines of an output without warnings of these types and their lines of code."""
-    rest: list[str] = []
-    below = False
-    for line in text.split("\n"):
-        match = _WARNING.fullmatch(line.rstrip()) if "Warning: " in line else None
-        is_fine = match is not None and _is_of(fine)(match["type"].rsplit(".", 1)[-1])
-        if not is_fine and not (below and _SOURCE.match(line)):
-            rest.append(line)
-        below = is_fine
-    return "\n".join(rest)
+    lines = text.split("\n")
+    shown = [each for each in warnings_shown(lines) if _is_of(fine)(each.type)]
+    taken = {at for each in shown for at in range(each.start, each.end)}
+    return "\n".join(line for at, line in enumerate(lines) if at not in taken)
 
 
 def _is_of(fine: frozenset[str]) -> Callable[[str], bool]:

@@ -26,8 +26,9 @@ _EXPECTED_SENTENCE = re.compile(
     FLAGS,
 )
 _OF_A_LINE = re.compile(
-    r"[\s>*_-]*(?:(?:but|and|so|only) )?(?:the |my )?(?P<place>first|second|third|last)"
-    r"(?: (?:one|line|print(?:out)?|value|output|result|number|call|answer))?"
+    r"[\s>*_-]*(?:(?:but|and|so|only|hence|therefore|thus) )?(?:the |my )?"
+    r"(?P<place>first|second|third|fourth|fifth|last)"
+    r"(?: (?:one|line|print(?:out)?|value|output|result|number|call|answer|entry|element|word))?"
     rf"(?: is (?:wrong|incorrect|not right)[,;:]? (?:and |it |this |that ){{0,2}})? {{0,1}}"
     rf"{_SHOULD} (?P<expected>{LITERAL})",
     FLAGS,
@@ -66,7 +67,22 @@ _OF_A_ROW = re.compile(
     rf"(?: of [\w ]{{1,30}})? {{1,2}}(?:it )?{_SHOULD} {{1,2}}`?(?P<expected>{NUMBER})",
     FLAGS,
 )
-_PLACES = {"first": 0, "second": 1, "third": 2, "last": -1}
+# ``I want `[ 0.  1. -1.]` and `0.0``, ``they should be `1` and `2``.
+_WANTS_ALL = re.compile(
+    r"\b(?:expected\b[^`\n]{0,30}"
+    r"|(?:I|we)(?: would|['’]d)?(?: have)? (?:want(?:ed)?|expect|like|need)(?: (?:it )?to (?:get|see|be))?:? "
+    rf"|(?:they|both|these|those|the (?:two|three|four)|all)(?: \w{{1,12}})? {_SHOULD}:? )(?=`)",
+    FLAGS,
+)
+_END_OF_SENTENCE = re.compile(r"(?<=`)[.;]\s|(?<=`)[,;] (?:but|not|and not|instead|rather)\b")
+_BUT_IT_IS = re.compile(
+    r"(?:but|while|whereas|yet|although|though|however),? (?:the|its|their|my) (?:[a-z]{2,20} ){1,4}"
+    rf"(?:is|are|was|would be|equals) (?:of course |really |actually |clearly )?(?P<expected>{LITERAL})"
+    r"(?!\s?(?:in|on|with|under|for|if|when|from|as)\b)",
+    FLAGS,
+)
+_PLACES = {"first": 0, "second": 1, "third": 2, "fourth": 3, "fifth": 4, "last": -1}
+_LITERALS_OF_A_LINE = re.compile(rf"(?:True|False|None|{NUMBER})(?:,? (?:True|False|None|{NUMBER})){{1,9}}")
 _TICKS = re.compile(r"`([^`\n]{1,200})`")
 
 
@@ -86,7 +102,12 @@ def find_expected_elsewhere(checks: Sequence[Check], texts: Sequence[str]) -> li
     if bug.kind is not CheckKind.OUTPUT:
         return []
     expected = (
-        (_lone_value(texts) or _only_right_value(bug.lines[0], texts))
+        (
+            _one_value(bug.lines[0], texts)
+            or _lone_value(texts)
+            or _only_right_value(bug.lines[0], texts)
+            or _opposed(bug.lines[0], texts)
+        )
         if len(bug.lines) == 1
         else _one_line(bug.lines, texts)
         or _of_a_row(bug.lines, texts)
@@ -154,6 +175,17 @@ def _only_right_value(line: str, texts: Sequence[str]) -> Check | None:
     return literal_check(value, sentence, Role.EXPECTED) if is_alike and value not in printed else None
 
 
+def _opposed(line: str, texts: Sequence[str]) -> Check | None:
+    """Read ``but the median is `[512.5]``, the paragraph below the block that shows another value."""
+    printed = _LITERALS.findall(line)
+    for text in texts:
+        match = _BUT_IT_IS.match(text[:_MOST_LINE])
+        values = _LITERALS.findall(match["expected"]) if match else []
+        if match and values and values != printed and len(values) == len(printed):
+            return literal_check(match["expected"], cut(match[0]), Role.EXPECTED)
+    return None
+
+
 def _one_line(lines: Sequence[str], texts: Sequence[str]) -> Check | None:
     """Read `The first should be 2`: the printed lines, with this one replaced."""
     for text in texts:
@@ -165,6 +197,15 @@ def _one_line(lines: Sequence[str], texts: Sequence[str]) -> Check | None:
                 expected_lines[place] = strip_quotes(match["expected"])
                 return output_check(expected_lines, role=Role.EXPECTED)
     return None
+
+
+def _one_value(line: str, texts: Sequence[str]) -> Check | None:
+    """Read `The third has to be False`: the printed line of literals, with this one replaced."""
+    if not _LITERALS_OF_A_LINE.fullmatch(line):
+        return None
+    values = line.replace(",", "").split()
+    mended = _one_line(values, texts)
+    return mended and output_check([(", " if "," in line else " ").join(mended.lines)], role=Role.EXPECTED)
 
 
 def _same_words(lines: Sequence[str], texts: Sequence[str]) -> Check | None:
@@ -256,8 +297,8 @@ def _all_lines(lines: Sequence[str], texts: Sequence[str]) -> Check | None:
     """Read `Expected: `1.0` and `True``: as many values as there are printed lines."""
     for text in texts:
         for line in lines_in(text)[:_MOST_SENTENCES]:
-            match = re.search(r"\bexpected\b[^`\n]{0,30}", line, FLAGS)
-            expected_lines = _TICKS.findall(line[match.start() :]) if match else []
+            match = _WANTS_ALL.search(line)
+            expected_lines = _TICKS.findall(_END_OF_SENTENCE.split(line[match.start() :])[0]) if match else []
             if len(expected_lines) == len(lines):
                 return output_check(expected_lines, role=Role.EXPECTED)
     return None

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-from app.intake.claim.claims import Check, CheckKind, Claim, Role
+from app.intake.claim.claims import ANY_ERROR, Check, CheckKind, Claim, Role
 from app.intake.claim.endings import ending_of
 from app.intake.claim.slowness import labelled_times
 from app.intake.exhibits.right_values import PRINTED_KINDS, values_of
 from app.intake.exhibits.shown_evidence import is_shown_in, names_error_of, plain_numbers
+
+_OF_FAILURES = re.compile(r"\b(?:fail|rais|throw|crash|br[eo]ak|error|exception)|Error\b", re.IGNORECASE)
 
 
 def without_outputs_before_end(readings: list[Claim], title: str) -> list[Claim]:
@@ -79,6 +82,54 @@ def is_error_asked_for(checks: Sequence[Check], frame: Claim) -> bool:
         check.role is Role.BUG and not check.message and check.exception_type in frame.right_errors
         for check in checks
     )
+
+
+def without_right_ones(readings: list[Claim]) -> list[Claim]:
+    """The readings without those whose error or value the report calls right."""
+    return _without_right_values(_without_right_errors(readings))
+
+
+def _without_right_errors(readings: list[Claim]) -> list[Claim]:
+    """The readings without errors of a type that the report calls right, beside a value in place of it.
+
+    `It prints 4. An exception would be right, as numpy raises it:` with a traceback below. A title that
+    speaks of a failure is about the error.
+    """
+    values = [bug for reading in readings for bug in reading.having(Role.BUG) if bug.kind in PRINTED_KINDS]
+    right = {name.rpartition(".")[2] for name in readings[0].right_errors}
+    rest = [
+        reading
+        for reading in readings
+        if not all(
+            bug.kind is CheckKind.EXCEPTION and (bug.exception_type in right or right == {ANY_ERROR})
+            for bug in reading.having(Role.BUG)
+        )
+    ]
+    is_about_error = _OF_FAILURES.search(readings[0].text) is not None
+    return rest if values and right and rest and not is_about_error else readings
+
+
+def _without_right_values(readings: list[Claim]) -> list[Claim]:
+    """The readings without those whose claimed value another one calls right, and that name no right one."""
+    right = {
+        value
+        for reading in readings
+        for check in reading.having(Role.EXPECTED)
+        if check.kind in PRINTED_KINDS
+        for value in values_of(check)
+    }
+    rest = [
+        reading
+        for reading in readings
+        if reading.having(Role.EXPECTED)
+        or not all(
+            bug.kind in PRINTED_KINDS
+            and len(values_of(bug)) == 1 == len(bug.lines or "1")
+            and values_of(bug) <= right
+            for bug in reading.having(Role.BUG)
+        )
+    ]
+    return rest if right and rest else readings
 
 
 def is_failure(checks: Sequence[Check]) -> bool:
