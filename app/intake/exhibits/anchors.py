@@ -87,7 +87,8 @@ _BLANK = re.compile(r"\n[ \t]*\n")
 _MOST_PARAGRAPH = 5_000
 _OF_FAILURES = re.compile(
     r"error|exception|rais|throw|fail|crash|fault|hang|memory|exit|abort|kill|break|broken|refuse|reject"
-    r"|divi(?:des?|ded|sion) by zero|n(?:o|['’])t (?:work|run|supported|implemented|allowed)|unsupported",
+    r"|(?:divides?|divided|division) by zero|n(?:o|['’])t (?:work|run|supported|implemented|allowed)"
+    r"|unsupported",
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s|\n")
