@@ -10,7 +10,7 @@ from app.judging.judgement import JobJudgement
 from app.judging.verdict.job import judge_job
 
 
-def judged(text: str, stdout: str) -> JobJudgement:
+def judge(text: str, stdout: str) -> JobJudgement:
     reading = read(text)
     attempts = [result(stdout, attempt_id=f"a{at}") for at in range(3)]
     return judge_job(reading.claim, reading.scripts[0], CPU, attempts)
@@ -32,8 +32,8 @@ LITERALS = ("import lib\nprint(lib.a(), lib.b(), lib.c())", "True False True")
     ],
 )
 def test_one_value_of_a_printed_line_is_right_by_its_number(words: str) -> None:
-    assert judged(report(*LITERALS, words), "True False False\n").verdict == "not_reproduced"
-    assert judged(report(*LITERALS, words), "True False True\n").verdict == "reproduced"
+    assert judge(report(*LITERALS, words), "True False False\n").verdict == "not_reproduced"
+    assert judge(report(*LITERALS, words), "True False True\n").verdict == "reproduced"
 
 
 @pytest.mark.parametrize(
@@ -46,8 +46,8 @@ def test_one_value_of_a_printed_line_is_right_by_its_number(words: str) -> None:
 )
 def test_each_printed_line_has_its_right_one(words: str) -> None:
     text = report("import lib\nprint(lib.a())\nprint(lib.b())", "[-0. 1.]\n-0.0", words)
-    assert judged(text, "[0. 1.]\n0.0\n").verdict == "not_reproduced"
-    assert judged(text, "[-0. 1.]\n-0.0\n").verdict == "reproduced"
+    assert judge(text, "[0. 1.]\n0.0\n").verdict == "not_reproduced"
+    assert judge(text, "[-0. 1.]\n-0.0\n").verdict == "reproduced"
 
 
 @pytest.mark.parametrize(
@@ -58,14 +58,14 @@ def test_words_below_the_output_oppose_it(words: str) -> None:
     printed = "[513.]" if "[" in words else "513.0"
     now = "[512.5]" if "[" in words else "512.5"
     text = report("import lib\nprint(lib.median())", printed, words)
-    assert judged(text, f"{now}\n").verdict == "not_reproduced"
-    assert judged(text, f"{printed}\n").verdict == "reproduced"
+    assert judge(text, f"{now}\n").verdict == "not_reproduced"
+    assert judge(text, f"{printed}\n").verdict == "reproduced"
 
 
 @pytest.mark.parametrize("words", ["but the old name is `[7.5]` in 1.2", "The script is 512.5 lines long."])
 def test_other_words_do_not(words: str) -> None:
     text = report("import lib\nprint(lib.median())", "[513.]", words)
-    assert judged(text, "[512.5]\n").verdict != "not_reproduced"
+    assert judge(text, "[512.5]\n").verdict != "not_reproduced"
 
 
 @pytest.mark.parametrize(
@@ -77,8 +77,8 @@ def test_other_words_do_not(words: str) -> None:
 )
 def test_numbers_of_several_lines_stand_in_a_sentence(words: str) -> None:
     text = f"# Halves\n\n```python\nimport lib\nfor v in lib.values():\n    print(v)\n```\n\n{words}\n"
-    assert judged(text, "0.0\n2.0\n2.0\n").verdict == "reproduced"
-    assert judged(text, "1.0\n2.0\n3.0\n").verdict == "not_reproduced"
+    assert judge(text, "0.0\n2.0\n2.0\n").verdict == "reproduced"
+    assert judge(text, "1.0\n2.0\n3.0\n").verdict == "not_reproduced"
 
 
 def test_an_error_that_would_be_right_is_not_the_bug() -> None:
@@ -88,7 +88,7 @@ def test_an_error_that_would_be_right_is_not_the_bug() -> None:
         '```\nTraceback (most recent call last):\n  File "x.py", line 3, in <module>\n    print(x[10])\n'
         "IndexError: index 10 is out of range\n```\n"
     )
-    assert judged(text, "4\n").verdict == "reproduced"
+    assert judge(text, "4\n").verdict == "reproduced"
 
 
 def test_a_missing_error_and_its_value_are_seen_together() -> None:
@@ -97,7 +97,7 @@ def test_a_missing_error_and_its_value_are_seen_together() -> None:
         "### What actually happened?\n\nNo complaint: it prints 255.\n\n"
         "```python\nimport lib\nprint(lib.g(300))\n```\n"
     )
-    found = judged(text, "255\n")
+    found = judge(text, "255\n")
     assert found.verdict == "reproduced"
     assert found.findings[-1].result == "met"
 
@@ -119,7 +119,7 @@ def test_a_warning_of_several_lines_is_no_output(indent: str) -> None:
     )
     (bug,) = [check for check in read(text).claim.checks if check.kind == "output" and check.role == "bug"]
     assert bug.lines == ("[9, 2]",)
-    assert judged(text, "[1, 2]\n").verdict == "not_reproduced"
+    assert judge(text, "[1, 2]\n").verdict == "not_reproduced"
 
 
 @pytest.mark.parametrize("place", ["at the second step", "on the last line", "in the 2nd statement"])

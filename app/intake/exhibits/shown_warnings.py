@@ -68,8 +68,8 @@ def split_warnings(lines: Sequence[str]) -> tuple[list[str], list[Check]]:
 
     `lines` keep their indent.
     """
-    shown = list(warnings_shown(lines))
-    taken = {at for each in shown for at in range(each.start, each.end)}
+    warnings = list(warnings_shown(lines))
+    taken = {at for each in warnings for at in range(each.start, each.end)}
     rest = [line for at, line in enumerate(lines) if at not in taken and not _LOGGED.fullmatch(line)]
     checks = [
         Check(
@@ -79,7 +79,7 @@ def split_warnings(lines: Sequence[str]) -> tuple[list[str], list[Check]]:
             exception_type=each.type,
             message=each.message,
         )
-        for each in shown
+        for each in warnings
     ]
     return rest, checks
 
@@ -136,8 +136,8 @@ def without_fine_warnings(outputs: Sequence[Part], fine: frozenset[str]) -> list
 def _without_warnings(text: str, fine: frozenset[str]) -> str:
     """The lines of an output without warnings of these types and their lines of code."""
     lines = text.split("\n")
-    shown = [each for each in warnings_shown(lines) if _is_of(fine)(each.type)]
-    taken = {at for each in shown for at in range(each.start, each.end)}
+    warnings = [each for each in warnings_shown(lines) if _is_of(fine)(each.type)]
+    taken = {at for each in warnings for at in range(each.start, each.end)}
     return "\n".join(line for at, line in enumerate(lines) if at not in taken)
 
 

@@ -106,7 +106,7 @@ def find_expected_elsewhere(checks: Sequence[Check], texts: Sequence[str]) -> li
             _one_value(bug.lines[0], texts)
             or _lone_value(texts)
             or _only_right_value(bug.lines[0], texts)
-            or _opposed(bug.lines[0], texts)
+            or _value_after_but(bug.lines[0], texts)
         )
         if len(bug.lines) == 1
         else _one_line(bug.lines, texts)
@@ -175,7 +175,7 @@ def _only_right_value(line: str, texts: Sequence[str]) -> Check | None:
     return literal_check(value, sentence, Role.EXPECTED) if is_alike and value not in printed else None
 
 
-def _opposed(line: str, texts: Sequence[str]) -> Check | None:
+def _value_after_but(line: str, texts: Sequence[str]) -> Check | None:
     """Read ``but the median is `[512.5]``, the paragraph below the block that shows another value."""
     printed = _LITERALS.findall(line)
     for text in texts:

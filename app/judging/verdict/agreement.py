@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from app.intake.claim.claims import Check, Claim, Role
-from app.judging.check.reach import MODEL_READING, TWO_READINGS
+from app.judging.check.reach import MODEL_READING, POINT_UNKNOWN, TWO_READINGS
 from app.judging.gone import oracles
-from app.judging.judgement import SIGHTINGS, JobJudgement, Verdict
+from app.judging.judgement import SIGHTINGS, CheckResult, JobJudgement, Verdict
 from app.judging.output.printed_numbers import numbers_in
 
 # Verdicts that another reading can put in doubt.
@@ -56,6 +56,19 @@ def agree(first: Reading, others: Sequence[Reading]) -> JobJudgement:
     if judgement.verdict is Verdict.DIFFERENT or not against:
         return judgement
     return against[0].model_copy(update={"findings": (*judgement.findings, *against[0].findings)})
+
+
+def seen_likewise(judgement: JobJudgement, others: Iterable[JobJudgement]) -> JobJudgement:
+    """The judgement of another reading that was seen, where the first one only says that no error comes.
+
+    That no error comes shows little where nothing ties it to the script. Beside a claimed value it does.
+    """
+    if judgement.reason != POINT_UNKNOWN or judgement.findings[0].result is not CheckResult.MET:
+        return judgement
+    seen = next((other for other in others if other.verdict in SIGHTINGS), None)
+    if seen is None:
+        return judgement
+    return seen.model_copy(update={"findings": (*judgement.findings, *seen.findings)})
 
 
 def with_doubt(judgement: JobJudgement, by_model: Sequence[JobJudgement]) -> JobJudgement:

@@ -15,7 +15,6 @@ from app.judging.check.reach import (
     NO_SIDES,
     NOT_ADDED,
     NOTHING_SHOWN,
-    POINT_UNKNOWN,
     SETTING_NOT_IN_FORCE,
     UNSEEN_IN_FEW,
     commonest,
@@ -28,7 +27,7 @@ from app.judging.judgement import (
     JobJudgement,
     Verdict,
 )
-from app.judging.verdict.agreement import DOUBTFUL, Reading, agree, with_doubt
+from app.judging.verdict.agreement import DOUBTFUL, Reading, agree, seen_likewise, with_doubt
 from app.judging.verdict.facets import facets_of, judge_facets
 from app.judging.verdict.frequency import LEAST_FOR_SOMETIMES, is_about_frequency, needs_many
 from app.judging.verdict.over_attempts import by_ratio, by_repeats, kind_of_difference, unanimous
@@ -88,25 +87,12 @@ def judge_job(
     if facets := facets_of(claim):
         return judge_facets(facets, lambda one: judge_job(one, script, target, results, plan=plan))
     judgement = without_loose(judge_readings(claim, script, target, results, plan=plan), claim)
-    if judgement.reason == POINT_UNKNOWN and judgement.findings[0].result is CheckResult.MET:
-        others = [
-            _judge(other, script, target, results, plan=plan) for other in claim.further if not other.by_model
-        ]
-        judgement = _seen_likewise(judgement, others)
+    others = [other for other in claim.further if not other.by_model]
+    judgements = (_judge(other, script, target, results, plan=plan) for other in others)
+    judgement = seen_likewise(judgement, judgements)
     if judgement.verdict is Verdict.NOT_REPRODUCED:
         judgement = _check_passage(judgement, claim, script, target, results)
     return _control_judgement(judgement) if script.role is ScriptRole.CONTROL else judgement
-
-
-def _seen_likewise(judgement: JobJudgement, others: Sequence[JobJudgement]) -> JobJudgement:
-    """The judgement of another reading that was seen, where the first one says that no error comes.
-
-    That no error comes shows little alone: nothing ties it to the script. Beside a claimed value it does.
-    """
-    seen = next((other for other in others if other.verdict in SIGHTINGS), None)
-    if seen is None:
-        return judgement
-    return seen.model_copy(update={"findings": (*judgement.findings, *seen.findings)})
 
 
 def judge_readings(
