@@ -89,6 +89,8 @@ def test_an_error_that_would_be_right_is_not_the_bug() -> None:
         "IndexError: index 10 is out of range\n```\n"
     )
     assert judge(text, "4\n").verdict == "reproduced"
+    of_failure = text.replace("# An index", "# Fails: an index").replace("  # 4 ???", "")
+    assert judge(of_failure, "4\n").verdict != "reproduced"
 
 
 def test_a_missing_error_and_its_value_are_seen_together() -> None:
@@ -122,10 +124,19 @@ def test_a_warning_of_several_lines_is_no_output(indent: str) -> None:
     assert judge(text, "[1, 2]\n").verdict == "not_reproduced"
 
 
+def test_a_sentence_that_is_printed_below_a_warning_stays() -> None:
+    text = (
+        "# The sum is wrong\n\n"
+        "```python\nimport lib\nprint('The sum of all of them:')\nprint(lib.sums())\n```\n\n"
+        "Output:\n\n```\nx.py:3: UserWarning: slow\nThe sum of all of them:\n  [1, 2]\n```\n"
+    )
+    (bug,) = [check for check in read(text).claim.checks if check.kind == "output" and check.role == "bug"]
+    assert [line.strip() for line in bug.lines] == ["The sum of all of them:", "[1, 2]"]
+
+
 @pytest.mark.parametrize("place", ["at the second step", "on the last line", "in the 2nd statement"])
 def test_an_error_at_a_numbered_statement_is_of_the_script(place: str) -> None:
-    text = (
-        f"# No rows\n\n```python\nimport lib\nprint(lib.f(0))\n```\n\n`QuotaError: too few rows` {place}.\n"
-    )
-    claim = read(text).claim
-    assert [check.loose for check in claim.checks if check.role == "bug"] == [False]
+    text = "# No rows\n\n```python\nimport lib\nprint(lib.f(0))\n```\n\n`QuotaError: too few rows`"
+    for words, is_loose in ((f" {place}.", False), (" in my log.", True)):
+        claim = read(f"{text}{words}\n").claim
+        assert [check.loose for check in claim.checks if check.role == "bug"] == [is_loose]

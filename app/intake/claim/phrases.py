@@ -100,13 +100,6 @@ _OF_A_LINE = re.compile(
 )
 # In `It prints -4 -3.` the dot is none of the last number.
 _ENDS_A_SENTENCE = re.compile(r"[^\n]{1,400}[ \t][-+]?\d{1,40}\.")
-# `-3 and 1`, `0.0, 2.0 and 2.0`, but no counts, as in `3 and 4 rows`.
-_LIST_OF_NUMBERS = re.compile(
-    rf"(?<![\w.+-]){NUMBER}(?:, ?{NUMBER}){{0,12}},? (?:and|und|et|y|e) {NUMBER}"
-    r"(?![\w%°]|\.\d)(?! [a-z]{2,20}s\b)",
-    FLAGS,
-)
-_NUMBERS = re.compile(rf"(?<![\w.+-]){NUMBER}", FLAGS)
 _EXCEPTION_NAME = re.compile(r"(?:\w{1,60}\.){0,6}[A-Z]\w{0,60}(?:Error|Exception)")
 
 
@@ -195,9 +188,7 @@ def _without_versions(sentence: str) -> str:
 
 
 def _seen_and_expected(sentence: str) -> list[Check]:
-    plain = _without_versions(sentence)
-    joined = _with_lists_as_lines(plain)
-    values = (joined != plain and seen_and_expected(joined)) or seen_and_expected(plain)
+    values = seen_and_expected(_without_versions(sentence))
     if values is None or strip_quotes(values[0]) == strip_quotes(values[1]):
         return []
     # `it ends in a TypeError` is about an exception, and about no printed text.
@@ -212,17 +203,6 @@ def _seen_and_expected(sentence: str) -> list[Check]:
     if bug and expected and bug.label and expected.kind is CheckKind.VALUE:
         expected = expected.model_copy(update={"label": bug.label})
     return [bug, expected] if bug and expected else []
-
-
-def _with_lists_as_lines(sentence: str) -> str:
-    """The sentence with each list of numbers as one printed line: `-3 1` for -3 and 1.
-
-    Only if it has two of equal length, so that one may be seen and the other expected.
-    """
-    lists = [_NUMBERS.findall(match[0]) for match in _LIST_OF_NUMBERS.finditer(sentence)]
-    if len(lists) < 2 or len(set(map(len, lists))) > 1:
-        return sentence
-    return _LIST_OF_NUMBERS.sub(lambda match: f"`{' '.join(_NUMBERS.findall(match[0]))}`", sentence)
 
 
 def _over_runs(sentence: str) -> list[Check]:

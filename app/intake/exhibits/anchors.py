@@ -175,6 +175,11 @@ def _mark_loose(claim: Claim, names: set[str] | None, paragraphs: Sequence[str])
     return claim.model_copy(update={"checks": checks, "further": further})
 
 
+def speaks_of_failure(title: str) -> bool:
+    """Whether a title is about an error or the end of the process, and not about a value."""
+    return _OF_FAILURES.search(title) is not None
+
+
 def _is_loose(check: Check, title: str, names: set[str] | None, paragraphs: Sequence[str]) -> bool:
     if check.role is not Role.BUG or check.kind not in _FAILURES or check.at is not None:
         return False
@@ -196,7 +201,7 @@ def _is_loose(check: Check, title: str, names: set[str] | None, paragraphs: Sequ
         return False
     own = next((each for each in paragraphs if check.text and check.text in each), "")
     # A title that speaks of no failure may be about something else than the one that the report shows.
-    about = title if check.kind is CheckKind.NO_ERROR or _OF_FAILURES.search(title) else ""
+    about = title if check.kind is CheckKind.NO_ERROR or speaks_of_failure(title) else ""
     text = f"{check.text} {check.message or ''} {about} {own}"
     words = {*_WORD.findall(text), *_WORD_OF_SYNTAX.findall(text.lower())}
     # In a title, `onehotencoder` is `OneHotEncoder`.

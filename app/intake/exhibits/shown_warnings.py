@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from app.intake.claim.claim_text import sentences_in
 from app.intake.claim.claims import Check, CheckKind, Role
-from app.intake.sessions.warning_lines import warnings_shown
+from app.intake.sessions.warning_lines import numbers_of_lines, warnings_shown
 from app.intake.snippets.parts import Part, PartKind
 
 # torch and glog print warnings of their C++ part in this form.
@@ -69,7 +69,7 @@ def split_warnings(lines: Sequence[str]) -> tuple[list[str], list[Check]]:
     `lines` keep their indent.
     """
     warnings = list(warnings_shown(lines))
-    taken = {at for each in warnings for at in range(each.start, each.end)}
+    taken = numbers_of_lines(warnings)
     rest = [line for at, line in enumerate(lines) if at not in taken and not _LOGGED.fullmatch(line)]
     checks = [
         Check(
@@ -136,8 +136,7 @@ def without_fine_warnings(outputs: Sequence[Part], fine: frozenset[str]) -> list
 def _without_warnings(text: str, fine: frozenset[str]) -> str:
     """The lines of an output without warnings of these types and their lines of code."""
     lines = text.split("\n")
-    warnings = [each for each in warnings_shown(lines) if _is_of(fine)(each.type)]
-    taken = {at for each in warnings for at in range(each.start, each.end)}
+    taken = numbers_of_lines(each for each in warnings_shown(lines) if _is_of(fine)(each.type))
     return "\n".join(line for at, line in enumerate(lines) if at not in taken)
 
 

@@ -12,7 +12,7 @@ from app.intake.layout.captions import (
     is_older_caption,
     is_seen_caption,
 )
-from app.intake.sessions.warning_lines import warnings_shown
+from app.intake.sessions.warning_lines import numbers_of_lines, warnings_shown
 from app.intake.snippets.transcripts import take_apart
 from app.intake.text.forms.notebook_json import with_cells_of_notebooks
 from app.intake.text.forms.site_markup import with_plain_fences
@@ -122,7 +122,7 @@ def _is_caption(line: str) -> bool:
 
 def _is_printed(text: str) -> bool:
     every = text.split("\n")
-    taken = {at for each in warnings_shown(every) for at in range(each.start, each.end)}
+    taken = numbers_of_lines(warnings_shown(every))
     lines = [line for at, line in enumerate(every) if line.strip() and at not in taken]
     is_short = 0 < len(lines) <= _MOST_LINES
     return is_short and all(map(is_printed_line, lines)) and not take_apart("\n".join(lines)).code

@@ -28,7 +28,7 @@ _EXPECTED_SENTENCE = re.compile(
 _OF_A_LINE = re.compile(
     r"[\s>*_-]*(?:(?:but|and|so|only|hence|therefore|thus) )?(?:the |my )?"
     r"(?P<place>first|second|third|fourth|fifth|last)"
-    r"(?: (?:one|line|print(?:out)?|value|output|result|number|call|answer|entry|element|word))?"
+    r"(?: (?:one|line|print(?:out)?|value|output|result|number|call|answer))?"
     rf"(?: is (?:wrong|incorrect|not right)[,;:]? (?:and |it |this |that ){{0,2}})? {{0,1}}"
     rf"{_SHOULD} (?P<expected>{LITERAL})",
     FLAGS,
@@ -82,7 +82,7 @@ _BUT_IT_IS = re.compile(
     FLAGS,
 )
 _PLACES = {"first": 0, "second": 1, "third": 2, "fourth": 3, "fifth": 4, "last": -1}
-_LITERALS_OF_A_LINE = re.compile(rf"(?:True|False|None|{NUMBER})(?:,? (?:True|False|None|{NUMBER})){{1,9}}")
+_ROW_OF_LITERALS = re.compile(rf"{_LITERALS.pattern}(?:,? {_LITERALS.pattern}){{1,9}}", FLAGS)
 _TICKS = re.compile(r"`([^`\n]{1,200})`")
 
 
@@ -201,7 +201,7 @@ def _one_line(lines: Sequence[str], texts: Sequence[str]) -> Check | None:
 
 def _one_value(line: str, texts: Sequence[str]) -> Check | None:
     """Read `The third has to be False`: the printed line of literals, with this one replaced."""
-    if not _LITERALS_OF_A_LINE.fullmatch(line):
+    if not _ROW_OF_LITERALS.fullmatch(line):
         return None
     values = line.replace(",", "").split()
     mended = _one_line(values, texts)

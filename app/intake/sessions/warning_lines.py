@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from app.intake.words.vocabulary import is_printed_line
@@ -13,6 +13,8 @@ _WARNING = re.compile(
     r"(?P<type>(?:\w{1,60}\.){0,6}\w{0,60}Warning):(?: (?P<message>.{1,1000}))?"
 )
 _SOURCE = re.compile(r"\s{2,}\S")
+# Below a message of several lines, an indented array may be what the script prints.
+_STATEMENT = re.compile(r"\s{2,}[A-Za-z_]")
 # A message of several lines ends above the source line, and not further down than so many lines.
 _MOST_OF_MESSAGE = 14
 
@@ -25,6 +27,11 @@ class ShownWarning:
     end: int
     type: str
     message: str
+
+
+def numbers_of_lines(warnings: Iterable[ShownWarning]) -> set[int]:
+    """The numbers of all lines of some warnings."""
+    return {at for each in warnings for at in range(each.start, each.end)}
 
 
 def warnings_shown(lines: Sequence[str]) -> Iterator[ShownWarning]:
@@ -48,7 +55,7 @@ def _end_of(lines: Sequence[str], start: int, *, has_message: bool) -> int:
     if has_message and (start >= len(lines) or len(lines[start].split()) < 4):
         return start
     for at in range(start, min(len(lines), start + _MOST_OF_MESSAGE)):
-        if _SOURCE.match(lines[at]) and at > start:
+        if _STATEMENT.match(lines[at]) and at > start:
             return at + 1
         if lines[at].strip() and is_printed_line(lines[at]):
             break

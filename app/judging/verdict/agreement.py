@@ -63,7 +63,8 @@ def seen_likewise(judgement: JobJudgement, others: Iterable[JobJudgement]) -> Jo
 
     That no error comes shows little where nothing ties it to the script. Beside a claimed value it does.
     """
-    if judgement.reason != POINT_UNKNOWN or judgement.findings[0].result is not CheckResult.MET:
+    is_met = any(finding.result is CheckResult.MET for finding in judgement.findings[:1])
+    if judgement.reason != POINT_UNKNOWN or not is_met:
         return judgement
     seen = next((other for other in others if other.verdict in SIGHTINGS), None)
     if seen is None:

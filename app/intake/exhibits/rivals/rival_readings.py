@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from app.intake.claim.claims import ANY_ERROR, Check, CheckKind, Claim, Role
 from app.intake.claim.endings import ending_of
 from app.intake.claim.slowness import labelled_times
+from app.intake.exhibits.anchors import speaks_of_failure
 from app.intake.exhibits.right_values import PRINTED_KINDS, values_of
 from app.intake.exhibits.shown_evidence import is_shown_in, names_error_of, plain_numbers
-
-_OF_FAILURES = re.compile(r"\b(?:fail|rais|throw|crash|br[eo]ak|error|exception)|Error\b", re.IGNORECASE)
 
 
 def without_outputs_before_end(readings: list[Claim], title: str) -> list[Claim]:
@@ -96,7 +94,7 @@ def _without_right_errors(readings: list[Claim]) -> list[Claim]:
     speaks of a failure is about the error.
     """
     values = [bug for reading in readings for bug in reading.having(Role.BUG) if bug.kind in PRINTED_KINDS]
-    right = {name.rpartition(".")[2] for name in readings[0].right_errors}
+    right = set(readings[0].right_errors)
     rest = [
         reading
         for reading in readings
@@ -105,12 +103,11 @@ def _without_right_errors(readings: list[Claim]) -> list[Claim]:
             for bug in reading.having(Role.BUG)
         )
     ]
-    is_about_error = _OF_FAILURES.search(readings[0].text) is not None
-    return rest if values and right and rest and not is_about_error else readings
+    return rest if values and right and rest and not speaks_of_failure(readings[0].text) else readings
 
 
 def _without_right_values(readings: list[Claim]) -> list[Claim]:
-    """The readings without those whose claimed value another one calls right, and that name no right one."""
+    """The readings without those of one value that another one calls right, and that name no right one."""
     right = {
         value
         for reading in readings
@@ -123,9 +120,7 @@ def _without_right_values(readings: list[Claim]) -> list[Claim]:
         for reading in readings
         if reading.having(Role.EXPECTED)
         or not all(
-            bug.kind in PRINTED_KINDS
-            and len(values_of(bug)) == 1 == len(bug.lines or "1")
-            and values_of(bug) <= right
+            bug.kind in PRINTED_KINDS and len(bug.lines) <= 1 and values_of(bug) and values_of(bug) <= right
             for bug in reading.having(Role.BUG)
         )
     ]
