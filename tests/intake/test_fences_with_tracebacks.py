@@ -69,3 +69,25 @@ def test_quoted_values_and_examples_of_the_documentation_stay_quotations() -> No
         form="report",
     )
     assert [check.lines for check in other.claim.having(Role.BUG)] == [("16",)]
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "t.py::test_a\n  /x/lib/main.py:7: UserWarning: Warnings:\n    No tag of `A`:\n    return self.dump(",
+        "/x/lib/site-packages/lib/main.py:7: UserWarning: the tag is lost\n  with warnings.catch_warnings():",
+    ],
+)
+def test_a_warning_in_a_fence_of_python_is_an_output(shown: str) -> None:
+    reading = read(
+        "# New UserWarning\n\n```python\nimport lib\nlib.dump()\n```\n\nMy tests warn since 2.9:\n\n"
+        f"```python\n{shown}\n```\n",
+        form="report",
+    )
+    assert [bug.exception_type for bug in reading.claim.having(Role.BUG)] == ["UserWarning"]
+
+
+def test_a_string_below_the_code_shows_its_output() -> None:
+    code = 'import lib\nprint(lib.sql())\n\n\n"""\n/generated output:\nSELECT\n  *\nFROM [t]\n"""'
+    reading = read(f"# lib changes the SQL\n\n```\n{code}\n```\n\nThat is wrong.\n", form="report")
+    assert reading.claim.having(Role.BUG)[0].lines == ("SELECT", "*", "FROM [t]")

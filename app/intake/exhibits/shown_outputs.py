@@ -117,7 +117,7 @@ def shown_outputs(parts: Sequence[Part]) -> list[Part]:
         if part.kind == PartKind.CODE:
             introduction, heading_of_code, since_code = part.before, part.heading, ""
             code = part.text
-            of_control = several and says_it_works(part.before)
+            of_control = several and (part.praised or says_it_works(part.before))
         # Forms often end with the versions, and what follows them stands under their heading.
         of_environment = part.about_environment and not (
             part.heading == heading_of_code

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from app.intake.layout.cells.changed_code import with_changed_code
 from app.intake.layout.cells.errors_in_passing import without_errors_in_passing
+from app.intake.layout.cells.praise_below import with_praise_below
 from app.intake.layout.cells.prints_in_prose import with_prints_in_prose
 from app.intake.layout.cells.tables_of_calls import with_tables_of_calls
 from app.intake.layout.commented_blocks import with_captioned_sections, with_commented_outputs
@@ -53,6 +54,7 @@ _PASSES: tuple[Callable[[Sequence[Part]], list[Part]], ...] = (
     with_places_of_pairs,
     with_results_in_prose,
     with_prints_in_prose,
+    with_praise_below,
 )
 
 

@@ -6,7 +6,7 @@ import re
 
 from app.intake.words.vocabulary import ACTUAL, DESIRED, MODALS, RESULTS, RIGHT, SHOW, any_of
 
-_MARKS = r"[\s*_:：>=✅❌✔✗✘➡→\ufe0f-]{0,8}"
+_MARKS = r"[\s*_:：>=/✅❌✔✗✘➡→\ufe0f-]{0,8}"
 _RESULT = any_of(RESULTS)
 _NOUNS = (
     r"(?:comportamento|comportamiento|resultado|salida|saída|comportement|résultat|sortie|risultato|uscita"
@@ -15,8 +15,9 @@ _NOUNS = (
 _SEEN = re.compile(
     rf"{_MARKS}(?:(?:and |but |now |here |still |currently |this ){{0,2}}(?:"
     r"(?:the |my |actual(?:ly)? |current |observed |real |wrong |printed |console |program |script "
-    r"|seen ){0,3}"
-    rf"{_RESULT}|{any_of(ACTUAL)}|stdout|printed|wrong|incorrect|bad"
+    r"|seen |generated |produced |resulting |returned |obtained |full |complete |shortened ){0,3}"
+    rf"{_RESULT}(?: (?:is|looks like(?: this)?|was|of (?:the|this) (?:script|code|program)))?"
+    rf"|{any_of(ACTUAL)}|stdout|printed|wrong|incorrect|bad"
     r"|(?:what )?(?:i|we|you) (?:actually )?(?:see|get|got|saw)(?: is)?(?: this)?"
     r"|what (?:it|is|the (?:script|code|program)) (?:actually )?(?:prints?|printed|returns?|gives?"
     r"|shows?|seen|shown)|(?:(?:it|this|that|which|and|the (?:script|code|program)) )?(?:prints?"

@@ -34,6 +34,11 @@ def numbers_of_lines(warnings: Iterable[ShownWarning]) -> set[int]:
     return {at for each in warnings for at in range(each.start, each.end)}
 
 
+def shows_failure(text: str) -> bool:
+    """True if a text has a traceback or a warning, as a terminal shows them."""
+    return "Traceback (most recent" in text or any(warnings_shown(text.split("\n")))
+
+
 def warnings_shown(lines: Sequence[str]) -> Iterator[ShownWarning]:
     """The warnings in lines that keep their indent."""
     at = 0

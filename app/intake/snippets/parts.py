@@ -12,6 +12,7 @@ from app.intake.code.syntax import parses
 from app.intake.sessions.joined_lines import is_joined_program, values_of
 from app.intake.sessions.labelled_sessions import labelled_sessions
 from app.intake.sessions.shell_sessions import Piece
+from app.intake.sessions.warning_lines import shows_failure
 from app.intake.snippets.inline_code import (
     EXCEPTION_BELOW,
     inline_statements,
@@ -91,8 +92,7 @@ _MOST_BLOCKS = 4_000
 _PRINT_CALL = re.compile(r"print\(.{1,300}\)")
 # Code is tried with at most this many paragraphs left out at its end.
 _MOST_SHORTER = 30
-# Bare code is tried from at most this many places.
-_MOST_STARTS = 20
+_MOST_STARTS = 20  # Bare code is tried from so many places.
 
 
 def is_expectation_heading(heading: str) -> bool:
@@ -124,8 +124,8 @@ class Part:
     before: str = ""
     transcript: bool = False
     tag: str = ""
-    # The words above it say that it is right in another version or on another machine.
-    elsewhere: bool = False
+    elsewhere: bool = False  # the words above say that it is right in another version or on another machine
+    praised: bool = False  # the words below say that this code works
     version: str | None = None  # that the words above it name, if other outputs name older ones
     own_text: str = ""  # the prose as it was written, if it is in another language
     failing: tuple[str, ...] = ()  # the statements of a session that fail in passing
@@ -347,7 +347,7 @@ def _is_foreign(block: Block) -> bool:
 
 
 def _looks_like_python(text: str) -> bool:
-    return _PYTHON_LINE.search(text) is not None and "Traceback (most recent" not in text
+    return _PYTHON_LINE.search(text) is not None and not shows_failure(text)
 
 
 def _with_bare_code(parts: list[Part]) -> list[Part]:

@@ -17,7 +17,7 @@ from app.intake.sessions.shell_names import shell_imports
 from app.intake.snippets.repairs import USUAL_IMPORTS
 from app.intake.snippets.rewrites import make_readable
 from app.intake.snippets.transcripts import without_magics
-from app.intake.words.praise import is_only_praise, says_it_fails, speaks_of_another_place
+from app.intake.words.praise import is_only_praise, is_rightly_so, says_it_fails, speaks_of_another_place
 
 _NUMBERED = re.compile(r"[ \t]{0,12}(?:-{2,4}> ?)?(?P<number>\d{1,6})[ \t:|]")
 _MOST_QUOTED = 200
@@ -130,7 +130,7 @@ class Code:
     """A piece of code and the prose before it.
 
     `fails_after`: a failure is reported right below. `blocks`: the number of blocks that it was joined from.
-    `failing`: the statements that fail in passing.
+    `failing`: the statements that fail in passing. `works`: the words below say that it works.
     """
 
     text: str
@@ -139,6 +139,7 @@ class Code:
     fails_after: bool = False
     blocks: int = 1
     failing: tuple[str, ...] = ()
+    works: bool = False
 
     @property
     def source(self) -> str:
@@ -206,7 +207,7 @@ def says_it_works(before: str) -> bool:
     Such code is a comparison with other software, or a remedy.
     """
     last = before.strip().splitlines()[-1][-_MOST_INTRODUCTION:] if before.strip() else ""
-    if _ASIDE_WORKS.fullmatch(last):
+    if _ASIDE_WORKS.fullmatch(last) or is_rightly_so(last):
         return True
     # In `It prints (`0` is right):` the words in brackets are about a value.
     last = _ASIDE.sub(" ", last)
@@ -225,14 +226,15 @@ def words_about(above: str) -> str:
     """The words of the line above a block that are about the block.
 
     In `Release 1 is fine. Release 2 returns garbage:` these are the last sentence, unless it is as short as
-    `Output:`. `Now:` and `with 1.5:` behind words about 1.2 are about the block, however short.
+    `Output:`. `However:`, `Now:`, and `with 1.5:` behind words about 1.2, are about the block, however short.
     """
     last = above.rpartition("\n")[2]
     sentence = _SENTENCE_END.split(last)[-1]
     clause = sentence.rpartition("; ")[2]
     if _is_about_newer(clause, last.removesuffix(clause)):
         return clause
-    return sentence if len(sentence.split()) >= _LEAST_WORDS else last
+    is_about_block = len(sentence.split()) >= _LEAST_WORDS or _ONLY_BUT.match(sentence) is not None
+    return sentence if is_about_block else last
 
 
 def _is_about_newer(words: str, before: str) -> bool:
@@ -286,7 +288,10 @@ def roles_of(codes: Sequence[Code]) -> list[ScriptRole]:
     The main one is the first that defines all its names and does not show working code.
     """
     alone = [not missing_names(code.text) and not _is_fragment(code.text) for code in codes]
-    works = [says_it_works(code.before) or _is_contrasted(codes, at) for at, code in enumerate(codes)]
+    works = [
+        (code.works or says_it_works(code.before) or _is_contrasted(codes, at)) and not _is_step(codes, at)
+        for at, code in enumerate(codes)
+    ]
     order = sorted(range(len(codes)), key=lambda at: (works[at], not alone[at], at))
     roles = [ScriptRole.ALTERNATIVE] * len(codes)
     for at in range(len(codes)):
@@ -303,6 +308,13 @@ def _is_fragment(text: str) -> bool:
     """Whether code is the inside of a function: it returns something, and no function is around it."""
     tree = tree_of(dedent(text))
     return tree is not None and returns_outside_functions(tree)
+
+
+def _is_step(codes: Sequence[Code], at: int) -> bool:
+    """True if a call at a prompt needs what a piece above defines: it is one step of the same session."""
+    missing = set(missing_names(codes[at].text)) if codes[at].transcript else set()
+    trees = (tree_of(code.source) for code in codes[:at]) if missing else ()
+    return any(tree is not None and missing & bound_names(tree) for tree in trees)
 
 
 def _is_contrasted(codes: Sequence[Code], at: int) -> bool:

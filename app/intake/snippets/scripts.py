@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from app.intake.claim.claims import Check, CheckKind, Claim, Over, Role, Trait
 from app.intake.code.definitions_only import call_of, leaves_tests, only_defines, tests_of
+from app.intake.code.mends.told_imports import told_statements
 from app.intake.code.own_checks import asserts_equality
 from app.intake.code.randomness import is_unseeded
 from app.intake.code.syntax import has_common_indent, normalise, parse, tree_of
@@ -62,6 +63,7 @@ class RepairRules:
     `shown_lines`: the number of values that the report shows, one a line.
     `packages`: those that the report is about; their public names may lack an import. `modules`: names with
     a version in the report, which may lack one, too. `submodules`: imports of modules that it names.
+    `imports_in_words`: those that its prose tells.
     `files`: those that the report shows, by their paths. `words`: the report, which may tell calls.
     `failing`: the statements that fail in passing. `shows_input`: it prints what a call is given, too.
     """
@@ -76,6 +78,7 @@ class RepairRules:
     packages: tuple[str, ...] = ()
     modules: frozenset[str] = frozenset()
     submodules: Mapping[str, str] = field(default_factory=dict)
+    imports_in_words: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     words: str = ""
     failing: tuple[str, ...] = ()
@@ -215,8 +218,14 @@ def _as_told(text: str, tree: ast.Module, words: str) -> tuple[str, tuple[Repair
 def _with_imports(text: str, tree: ast.Module, rules: RepairRules) -> tuple[str, tuple[Repair, ...]]:
     text, spelt = with_right_imports(text, tree)
     tree = (parse(text) if spelt else tree) or tree
-    text, added = missing_imports(text, tree, rules.packages, rules.modules, rules.submodules)
-    return text, (*spelt, *added)
+    statements = told_statements(tree, rules.imports_in_words)
+    if statements:
+        text = with_line(text, tree, "; ".join(statements))
+        tree = parse(text)
+    notes = (Repair(code="missing_import", detail=f"Added: {each}", line=1) for each in statements)
+    packages = (*rules.packages, *statements.values())
+    text, added = missing_imports(text, tree, packages, rules.modules, rules.submodules)
+    return text, (*spelt, *notes, *added)
 
 
 def _with_shown_results(text: str, rules: RepairRules, *, transcript: bool) -> tuple[str, tuple[Repair, ...]]:

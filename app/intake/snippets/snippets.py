@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from app.intake.claim.claims import CheckKind, Claim, Role
 from app.intake.code.definitions_only import definition_lines, makes_classes
+from app.intake.code.mends.told_imports import told_imports
 from app.intake.needs.asks import ask, asks_of
 from app.intake.reading import Ask, Repair, Script, ScriptRole
 from app.intake.snippets.parts import Part, PartKind
@@ -67,6 +68,7 @@ def codes_of(parts: Sequence[Part]) -> list[Code]:
                 part.transcript,
                 fails_after=_FAILURE.search(below) is not None,
                 failing=part.failing,
+                works=part.praised,
             )
             words_between = at - last > 2 or any(
                 other.kind is not PartKind.PROSE for other in parts[last + 1 : at]
@@ -106,7 +108,13 @@ def scripts_of(
     `text` is the report, and `files` are those that it shows. Raises InputError if a script can't be parsed.
     """
     modules, submodules = names_with_versions(text), submodules_named(text)
-    rules = replace(repair_rules_for(claim), modules=modules, submodules=submodules, files=files)
+    rules = replace(
+        repair_rules_for(claim),
+        modules=modules,
+        submodules=submodules,
+        imports_in_words=told_imports(text),
+        files=files,
+    )
     main, rest = joined_main(codes, roles)
     others = [_script_of(codes[at], roles[at], rules) for at in rest]
     script = _script_of(main, ScriptRole.MAIN, replace(rules, words=text))

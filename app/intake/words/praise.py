@@ -95,6 +95,17 @@ _FAILS_HERE = re.compile(
     re.IGNORECASE,
 )
 
+# `This raises (rightly, I would say):`, `It rightly refuses that:`
+_RIGHTLY = re.compile(
+    r"(?:\(|, )(?:and )?(?:quite |very )?(?:rightly|correctly|properly|deservedly|justly"
+    r"|as it (?:should|ought to|must)|as (?:expected|documented|intended)|of course"
+    r"|which (?:is|seems|looks) (?:right|fine|ok|correct|expected|good))(?: so)?"
+    r"(?:,? (?:I (?:would |'d )?(?:say|think|guess|believe)|in my (?:opinion|eyes)|be))?(?:\)|,)?\s{0,3}:$"
+    r"|\b(?:rightly|correctly|properly) (?:raises|refuses|rejects|throws|complains|fails|gives|prints"
+    r"|returns|warns)[^.;,]{0,60}:$",
+    re.IGNORECASE,
+)
+
 _I_GET = (
     r"(?:what )?(?:I|we|you)(?: (?:now|still|only|just|instead|actually|always))? (?:get|see|have|obtain)"
     r"(?: (?:this|back|instead|the following))?"
@@ -135,6 +146,11 @@ def may_praise(text: str) -> bool:
 def says_it_fails(words: str) -> bool:
     """True if a sentence begins with what is wrong here: `I get nan, where another program gives 1.0`."""
     return _FAILS_HERE.match(words) is not None
+
+
+def is_rightly_so(caption: str) -> bool:
+    """True if a caption ends with words that call what it announces right: `This raises (rightly):`."""
+    return _RIGHTLY.search(caption.rstrip()) is not None and not denies_right(caption)
 
 
 def denies_right(words: str) -> bool:
