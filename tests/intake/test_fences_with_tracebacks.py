@@ -91,3 +91,28 @@ def test_a_string_below_the_code_shows_its_output() -> None:
     code = 'import lib\nprint(lib.sql())\n\n\n"""\n/generated output:\nSELECT\n  *\nFROM [t]\n"""'
     reading = read(f"# lib changes the SQL\n\n```\n{code}\n```\n\nThat is wrong.\n", form="report")
     assert reading.claim.having(Role.BUG)[0].lines == ("SELECT", "*", "FROM [t]")
+
+
+def test_the_message_of_a_warning_may_begin_with_a_warning() -> None:
+    shown = ">>> lib.f(1)\nUserWarning: Warning: converting a masked element.\nnan"
+    reading = read(f"# f warns\n\n```python\n{shown}\n```\n", form="report")
+    (bug,) = reading.claim.having(Role.BUG)
+    assert (bug.exception_type, bug.message) == ("UserWarning", "Warning: converting a masked element.")
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "LIB_MAX_THREADS=2 python t.py",
+        "LIB_DEBUG=1 OTHER_MODE=x python3 t.py --fast",
+        'FROM debian:12 as build\nRUN python -c "import lib; print(lib.f(1))"',
+    ],
+)
+def test_commands_and_container_files_are_no_output(block: str) -> None:
+    text = (
+        "# f is wrong\n\n```python\nimport lib\nprint(lib.f(1))\n```\n\nstarted by\n"
+        f"```\n{block}\n```\n\nOutput:\n```\n7\n```\n"
+    )
+    reading = read(text, form="report")
+    assert [bug.lines for bug in reading.claim.having(Role.BUG)] == [("7",)]
+    assert not reading.claim.further

@@ -140,3 +140,29 @@ def test_an_error_at_a_numbered_statement_is_of_the_script(place: str) -> None:
     for words, is_loose in ((f" {place}.", False), (" in my log.", True)):
         claim = read(f"{text}{words}\n").claim
         assert [check.loose for check in claim.checks if check.role == "bug"] == [is_loose]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "For x=0 the call gives nan where 0.5 would be correct.",
+        "It returns nan whereas 0.5 is right.",
+        "f gives nan while R says 0.5",
+    ],
+)
+def test_words_right_behind_the_claimed_value_oppose_it(words: str) -> None:
+    text = f"# nan at zero\n\n{words}\n\n    >>> import lib\n    >>> lib.f(0)\n    nan\n"
+    assert judge(text, "0.5\n").verdict == "not_reproduced"
+    assert judge(text, "nan\n").verdict == "reproduced"
+    assert judge(text, "7.25\n").verdict != "not_reproduced"
+
+
+@pytest.mark.parametrize("words", ["nothing! ⚠️", "nothing at all", "no output"])
+def test_no_output_at_all_is_a_claim(words: str) -> None:
+    code = "import lib\ntry:\n    lib.parse('x(')\nexcept ValueError as error:\n    print(error.args)"
+    text = (
+        f"# No error?\n\n```python\n{code}\n```\n\nexpected output:\n```\n('Expecting )',)\n```\n\n"
+        f"Actual output:\n{words}\n"
+    )
+    assert judge(text, "('Expecting )',)\n").verdict == "not_reproduced"
+    assert judge(text, "").verdict == "reproduced"

@@ -118,7 +118,7 @@ _INSTEAD_BEHIND = re.compile(
     rf"|[,(;] ?not)\b{_TO}(?P<expected>{LITERAL})"
     r"|^[\s,;(]{0,3}(?:where(?:as)?|while|but|although|though) "
     r"(?!the (?:next|second|following|last|other) (?:line|call|run|time|print|value|row|column)\b)(?:the "
-    rf"|my )?[\w.]{{2,30}}(?: \w{{1,20}})? {_SAYS_TOO} (?P<other>{LITERAL})"
+    rf"|my )?[\w.]{{1,30}}(?: \w{{1,20}})? {_SAYS_TOO} (?P<other>{LITERAL})"
     r"|^[\s,;:(–—-]{0,4}(?:(?:where(?:as)?|while|but|although|though|and|yet|aber|mais|pero|ma|mas) )?"
     rf"{_EVERYONE} (?:{_SAYS_LIKEWISE} )?(?P<everyone>{LITERAL})"
     rf"|^[\s,;(]{{0,3}}(?:where(?:as)?|while|but|and) (?P<right>{LITERAL})(?: is| was"
@@ -185,7 +185,12 @@ def expected_value(sentence: str) -> str | None:
 
 def expected_value_after(text: str) -> str | None:
     """The expected value in the words after a seen one: ` rather than 4`, `, where I'd expect 4`."""
+    return opposed_value(text) or expected_value(text)
+
+
+def opposed_value(text: str) -> str | None:
+    """The right value with which a text begins: `rather than 4`, `where 0 would be correct`."""
     match = _INSTEAD_BEHIND.search(text)
     if match is None:
-        return expected_value(text)
+        return None
     return match["expected"] or match["other"] or match["everyone"] or match["right"]

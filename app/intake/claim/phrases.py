@@ -9,7 +9,12 @@ import re
 
 from app.intake.claim.claims import Check, CheckKind, Role, Where
 from app.intake.claim.endings import ending_of, exit_status_of, names_status
-from app.intake.claim.expected_values import expected_value, expected_value_after, seen_value
+from app.intake.claim.expected_values import (
+    expected_value,
+    expected_value_after,
+    opposed_value,
+    seen_value,
+)
 from app.intake.claim.known_messages import known_message, quoted_message
 from app.intake.claim.missing_errors import expected_error, missing_error
 from app.intake.claim.named_errors import NamedError, seen_error
@@ -88,7 +93,9 @@ _NOTHING = re.compile(
     r"\b(?:prints?|printed|outputs?|shows?|displays?) (?:absolutely |just |simply "
     r"|literally )?nothing(?: at all)?(?=[.!,;:)]|$| (?:and|when|here|on my|although|instead)\b)"
     r"|\bnothing (?:at all )?(?:is|gets|was) (?:printed|shown|displayed|output)(?: at all)?(?=[.!,;:)]"
-    r"|$| (?:and|when|here|although|instead)\b)|^\W*no output(?: at all| whatsoever)?(?=[.!]|$)",
+    r"|$| (?:and|when|here|although|instead)\b)|^\W*no output(?: at all| whatsoever)?(?=[.!]|$)"
+    r"|^\W*(?:the )?(?:actual|current|real)?(?: ?(?:outputs?|results?|behaviou?r))\W{1,4}"
+    r"(?:nothing|none|no output|\(?(?:empty|blank)\)?)(?: at all)?[^\w\n]{0,8}$",
     FLAGS,
 )
 
@@ -343,11 +350,12 @@ def _line_shows(sentence: str) -> list[Check]:
 
 def _not_finite(sentence: str) -> list[Check]:
     value = not_finite(sentence)
-    return (
-        [Check(text=sentence, kind=CheckKind.VALUE, number=value, where=stated_device(sentence))]
-        if value
-        else []
-    )
+    if not value:
+        return []
+    bug = Check(text=sentence, kind=CheckKind.VALUE, number=value, where=stated_device(sentence))
+    right = opposed_value(sentence.partition(f" {value} ")[2])
+    expected = literal_check(right, sentence, Role.EXPECTED) if right else None
+    return [bug, expected] if expected else [bug]
 
 
 # The first rule that reads the sentence decides, so the more specific rules come first.

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from app.intake.claim.claim_text import cut, lines_in, output_check, sentences_in
 from app.intake.claim.claims import Check, CheckKind, Role
+from app.intake.claim.expected_values import opposed_value
 from app.intake.claim.missing_errors import expected_error
 from app.intake.claim.phrases import expected_check, literal_check
 from app.intake.claim.value_mentions import find_mentions, lone_expected_value
@@ -107,6 +108,7 @@ def find_expected_elsewhere(checks: Sequence[Check], texts: Sequence[str]) -> li
             or _lone_value(texts)
             or _only_right_value(bug.lines[0], texts)
             or _value_after_but(bug.lines[0], texts)
+            or _value_behind(bug.lines[0], texts)
         )
         if len(bug.lines) == 1
         else _one_line(bug.lines, texts)
@@ -123,6 +125,17 @@ def find_expected_elsewhere(checks: Sequence[Check], texts: Sequence[str]) -> li
         if expected is None or (expected.number or "\n".join(expected.lines)) == "\n".join(bug.lines)
         else [expected]
     )
+
+
+def _value_behind(line: str, texts: Sequence[str]) -> Check | None:
+    """The value in the words right behind the claimed one: `gives nan where 0 would be correct`."""
+    line = line.strip()
+    for text in texts:
+        for sentence in sentences_in(text)[:_MOST_SENTENCES]:
+            before, value, after = sentence[:_MOST_LINE].partition(f" {line} ")
+            if value and before and (right := opposed_value(after)):
+                return literal_check(right, sentence, Role.EXPECTED)
+    return None
 
 
 def _error(bug: Check, texts: Sequence[str]) -> list[Check]:

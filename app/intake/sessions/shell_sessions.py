@@ -15,6 +15,7 @@ SHELL = re.compile(
     r"\s*(?:[\w.@:~/-]{0,80}\$ +|% +(?=\w)|\([\w.-]+\) +\S{0,80}\$ *|> *(?=python|pip|conda)"
     # A name with a bare number behind it may be a printed value.
     rf"|(?=(?:{_COMMANDS})\s+(?!-?\d+(?:\.\d*)?\s*$)[\w./-])|(?=cat >)"
+    rf"|(?=(?:[A-Z][A-Z0-9_]{{2,60}}=\S{{1,60}} ){{1,4}}(?:{_COMMANDS})\s+[\w./-])"
     # Prompts of zsh and fish with a sign of their own, of Windows, and of root.
     r"|(?:\([\w.-]{1,40}\) ?)?(?:[\w.@:~/-]{0,60} )?[➜\u276fλ⟩▶] +(?=\S)"
     r"|(?:\([\w.-]{1,40}\) ?)?(?:PS )?[A-Za-z]:[\\/][^\n<>|]{0,120}> ?(?=\S)"

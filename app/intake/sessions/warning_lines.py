@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from app.intake.words.vocabulary import is_printed_line
 
 _WARNING = re.compile(
-    r"\s*(?:(?:(?:[A-Za-z]:)?[^\s:]{1,300}(?::\d{1,7})?|<[^<>\n]{1,60}>(?::\d{1,7})?|\[W[^\]\n]{1,200}\]):?\s+)?"
+    # `UserWarning: Warning: too long` has no file before its type.
+    r"\s*(?:(?!\w{1,60}Warning:)(?:(?:[A-Za-z]:)?[^\s:]{1,300}(?::\d{1,7})?|<[^<>\n]{1,60}>(?::\d{1,7})?|\[W[^\]\n]{1,200}\]):?\s+)?"
     r"(?P<type>(?:\w{1,60}\.){0,6}\w{0,60}Warning):(?: (?P<message>.{1,1000}))?"
 )
 _SOURCE = re.compile(r"\s{2,}\S")

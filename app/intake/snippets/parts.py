@@ -90,8 +90,7 @@ _BOLD_HEADING = re.compile(r"(?P<mark>\*\*|__)(?P<words>[A-Z]\w{1,20}(?: [\w'&/-
 # A report of more blocks is a log, and the rest is not read.
 _MOST_BLOCKS = 4_000
 _PRINT_CALL = re.compile(r"print\(.{1,300}\)")
-# Code is tried with at most this many paragraphs left out at its end.
-_MOST_SHORTER = 30
+_MOST_SHORTER = 30  # Code is tried with so many paragraphs left out at its end.
 _MOST_STARTS = 20  # Bare code is tried from so many places.
 
 
@@ -338,7 +337,8 @@ def _parts_of_block(block: Block, heading: str, before: str) -> list[Part]:
 def _is_foreign(block: Block) -> bool:
     return (
         re.search(
-            r"^[ \t]*#include\s*[<\"]|^[ \t]*(?:fn|func) \w+\(|^[ \t]*public (?:static|class)\b|\bstd::",
+            r"^[ \t]*#include\s*[<\"]|^[ \t]*(?:fn|func) \w+\(|^[ \t]*public (?:static|class)\b|\bstd::"
+            r"|\AFROM [\w./:@-]{1,200}(?: [Aa][Ss] [\w-]{1,60})?\n(?:RUN|COPY|ENV|ARG|WORKDIR|USER|ADD|CMD) ",
             block.text,
             re.MULTILINE,
         )

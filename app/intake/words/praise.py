@@ -90,8 +90,9 @@ _BUT_NOT = re.compile(
 _MOST_WORDS = 300
 _AS_IT_SHOULD = re.compile(r"\bas it should(?: be)?\b(?! not)", re.IGNORECASE)
 _FAILS_HERE = re.compile(
-    r"\W{0,3}(?:I|we) (?:get|got|see) (?:back )?(?:an? |the )?[\"'`]?(?:nan|inf|errors?|exceptions?|wrong"
-    r"|incorrect|nonsense|garbage|segfault)\b",
+    r"\W{0,3}(?:(?:I|we) (?:get|got|see)|(?:it|this|that|[\w.]{1,60}(?:\([^()\n]{0,40}\))?`?) (?:gives?|gave"
+    r"|returns?|returned|prints?|printed|yields?|produces?|shows?|hands))(?: (?:back|me|us|now|only|just))? "
+    r"(?:an? |the )?[\"'`]?(?:nan|inf|errors?|exceptions?|wrong|incorrect|nonsense|garbage|segfault)\b",
     re.IGNORECASE,
 )
 

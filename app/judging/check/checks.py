@@ -26,6 +26,7 @@ from app.judging.check.oracle_of_check import (
 from app.judging.check.output_checks import (
     claimed_number,
     equals_claimed,
+    is_in_another_order,
     numbers_in_place,
 )
 from app.judging.check.places import exclusion_of, is_of_absent_device, mismatch_of
@@ -257,7 +258,10 @@ def _judge_shown(
         and judge_lines_at_issue(check, expected, whole) is CheckResult.MET
     ):
         check_result = CheckResult.MET
-    is_another = check_result is CheckResult.MET and is_another_failure(check, expected, result, script)
+    is_another = check_result is CheckResult.MET and (
+        is_another_failure(check, expected, result, script)
+        or is_in_another_order(check, result, script.script)
+    )
     return CheckResult.OTHER if is_another else check_result
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Sequence
 
 from app.intake.claim.claims import ANY_ERROR, Check, CheckKind
+from app.intake.code.syntax import nodes_of, tree_of
 from app.intake.reading import Script
 from app.judging.judgement import CheckResult
 from app.judging.output.failure_signature import (
@@ -47,6 +49,8 @@ _WORKS = re.compile(
     r"|(?:is|runs|goes) (?:fine|ok(?:ay)?|well|through)\b)(?!.*\b(?:but|not|until|except)\b)",
     re.IGNORECASE,
 )
+_WORD = re.compile(r"[A-Za-z_]\w+")
+_LEAST_NAME = 5
 _OUT_OF_MEMORY_TYPES = {"MemoryError", "OutOfMemoryError", "_ArrayMemoryError"}
 _OUT_OF_MEMORY_MESSAGES = ("out of memory", "not enough memory", "can't allocate memory")
 
@@ -76,7 +80,9 @@ def _is_of_the_place(failure: ExceptionFacts) -> bool:
 def is_another_failure(check: Check, expected: Sequence[Check], result: Result, script: Script) -> bool:
     """Whether a failure like the claimed one is another: wrapped as expected, or of another line."""
     at_other_line = check.kind is CheckKind.EXCEPTION and (
-        _fails_where_it_works(result, script) or _is_of_other_assertion(check, result, script)
+        _fails_where_it_works(result, script)
+        or _is_of_other_assertion(check, result, script)
+        or _fails_before_the_named_call(check, result, script)
     )
     return at_other_line or is_wrapped(check, expected, result)
 
@@ -89,6 +95,32 @@ def _is_of_other_assertion(check: Check, result: Result, script: Script) -> bool
         return False
     at = int(seen[-1])
     return at < check.at <= len(text) and all("assert" in text[line - 1] for line in (at, check.at))
+
+
+def _fails_before_the_named_call(check: Check, result: Result, script: Script) -> bool:
+    """Whether an error without a type came above the only calls that the claim names.
+
+    `Resampling ends with an error` says nothing about an error above `da.resample(…)`.
+    """
+    seen = _LINE_OF_SCRIPT.findall(result.observation.stderr)
+    tree = tree_of(script.script)
+    if check.exception_type != ANY_ERROR or check.message or not seen or tree is None:
+        return False
+    words = {word.lower() for word in _WORD.findall(check.text)}
+    calls = [
+        (node.func.attr, node.func.end_lineno or node.lineno)
+        if isinstance(node.func, ast.Attribute)
+        else (node.func.id, node.lineno)
+        for node in nodes_of(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute | ast.Name)
+    ]
+    # `Resampling` is a form of `resample`.
+    lines = [
+        line
+        for name, line in calls
+        if len(name) >= _LEAST_NAME and any(word.startswith(name.lower().rstrip("e")) for word in words)
+    ]
+    return bool(lines) and int(seen[-1]) < min(lines)
 
 
 def _fails_where_it_works(result: Result, script: Script) -> bool:

@@ -6,7 +6,7 @@ import re
 import signal as signals
 from collections.abc import Sequence
 
-from app.intake.claim.claims import Check
+from app.intake.claim.claims import Check, CheckKind
 from app.intake.words.vocabulary import DTYPE
 from app.judging.judgement import CheckResult
 from app.judging.output.printed_differences import finds_differences
@@ -21,6 +21,11 @@ from worker.contract import Outcome, Result
 _LINE_OF_CODE = re.compile(r"\.py:\d+\b|\bline \d+, in\b|^\s|\w(?:Error|Exception|Warning)\b")
 _TRACEBACK = "Traceback (most recent call last)"
 _SIGNAL_NUMBERS = {each.name: each.value for each in signals.Signals}
+_LEAST_IN_ORDER = 3
+_PRINTS_IN_ANY_ORDER = re.compile(
+    r"\b(?:threading|Thread|asyncio|multiprocessing|concurrent|subprocess|Pool|fork|spawn\w*|set|frozenset"
+    r"|hash|random|shuffle|listdir|glob)\b"
+)
 _STATUS_WORDS = re.compile(r"\b(?:returns?|returned|exits?|exited|status|code)\b", re.IGNORECASE)
 
 
@@ -52,6 +57,22 @@ def _without_quoted_code(stderr: str) -> str:
         if not in_traceback:
             lines.append(line)
     return "\n".join(lines)
+
+
+def is_in_another_order(check: Check, result: Result, script: str) -> bool:
+    """Whether exactly the claimed lines are printed, but in another order, by a script with one thread.
+
+    Elsewhere lines count in any order, as a report may leave some out.
+    """
+    claimed = [line.strip() for line in check.lines if line.strip()]
+    printed = [line.strip() for line in result.observation.stdout.splitlines() if line.strip()]
+    return (
+        check.kind is CheckKind.OUTPUT
+        and len(claimed) >= _LEAST_IN_ORDER
+        and claimed != printed
+        and sorted(claimed) == sorted(printed)
+        and _PRINTS_IN_ANY_ORDER.search(script) is None
+    )
 
 
 def judge_value(check: Check, result: Result) -> CheckResult:
