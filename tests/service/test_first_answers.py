@@ -68,7 +68,7 @@ class Play:
     _importing: dict[str, tuple[Candidate, float]] = field(default_factory=dict)
     # The attempts with cards, and the time at which each ends.
     _on_cards: dict[str, tuple[Candidate, float]] = field(default_factory=dict)
-    _next_on_cards: dict[str, str] = field(default_factory=dict)
+    _next_on_cards: dict[str, node_choice.NextOnCards] = field(default_factory=dict)
 
     def moment(self) -> datetime:
         return BEGIN + timedelta(seconds=self.now)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from stage import TOOLCHAIN, Stage, result
 
+from app.runs.lifecycle import node_choice
 from app.runs.submission.submit import Submission, submit
 from app.targets.target import Target
 from worker.contract import (
@@ -86,7 +89,11 @@ def test_as_many_as_a_card_has_places(stage: Stage, places: int, given: list[Car
     assert cards(stage.dispatch()) == given[:1]
 
 
-def test_one_that_measures_is_alone_and_does_not_starve(stage: Stage) -> None:
+def test_one_that_measures_is_alone_and_does_not_starve(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It has waited for so long already.
+    monkeypatch.setattr(node_choice, "LATER", timedelta())
     hello(stage, places=3)
     earlier = run(stage, PLAIN.format(0), repeats=2)
     first = stage.dispatch()
@@ -106,6 +113,74 @@ def test_one_that_measures_is_alone_and_does_not_starve(stage: Stage) -> None:
     after = stage.dispatch()
     assert (cards(after), {attempt.run_id for attempt in after}) == ([AT_TOUCH] * 3, {later})
     assert [stage.run(each).state for each in (earlier, timed)] == ["finished", "finished"]
+
+
+def begin_both_kinds(stage: Stage) -> tuple[str, list[Attempt], str]:
+    """A plain run of which the first attempts have ended, and an attempt that measures and is alone now."""
+    hello(stage, places=3)
+    plain = run(stage, PLAIN.format(0), repeats=5)
+    first = stage.dispatch()
+    timed = run(stage, TIMED.format(0), repeats=2)
+    assert stage.dispatch() == []
+    end(stage, first)
+    alone = stage.dispatch()
+    assert cards(alone) == [FROM_START]
+    assert stage.dispatch() == []
+    return plain, alone, timed
+
+
+def test_those_that_measure_follow_each_other_while_repeats_wait(stage: Stage) -> None:
+    """Each change between the two kinds leaves the card without work for an import."""
+    plain, alone, timed = begin_both_kinds(stage)
+    other = run(stage, TIMED.format(1), repeats=1)
+    order = []
+    while cards(alone) == [FROM_START]:
+        order.append(alone[0].run_id)
+        end(stage, alone)
+        alone = stage.dispatch()
+    # The first answer comes before the repeat.
+    assert order == [timed, other, timed]
+    assert (cards(alone), {attempt.run_id for attempt in alone}) == ([AT_TOUCH] * 2, {plain})
+
+
+def test_first_answers_of_runs_that_measure_come_together_after_others(stage: Stage) -> None:
+    hello(stage, places=3)
+    timed = [run(stage, TIMED.format(number), repeats=1) for number in range(2)]
+    plain = [run(stage, PLAIN.format(number), repeats=2) for number in range(5)]
+    kinds = []
+    while attempts := stage.dispatch():
+        kinds.append((cards(attempts)[0], len(attempts), sum(each.run_id in timed for each in attempts)))
+        end(stage, attempts)
+    # Five first answers, both of those that measure, then the repeats.
+    assert [kind for kind, *_ in kinds] == [AT_TOUCH, AT_TOUCH, FROM_START, FROM_START, AT_TOUCH, AT_TOUCH]
+    assert {stage.run(each).state for each in (*timed, *plain)} == {"finished"}
+
+
+def test_those_that_measure_wait_for_first_answers_of_others_for_a_while_only(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node_choice, "LATER", timedelta())
+    hello(stage, places=3)
+    run(stage, TIMED.format(0), repeats=1)
+    run(stage, PLAIN.format(0), repeats=2)
+    assert cards(stage.dispatch()) == [FROM_START]
+
+
+def test_a_first_answer_does_not_wait_for_those_that_measure(stage: Stage) -> None:
+    _plain, alone, _timed = begin_both_kinds(stage)
+    run(stage, PLAIN.format(1), repeats=1)
+    end(stage, alone)
+    assert cards(stage.dispatch()) == [AT_TOUCH] * 3
+
+
+def test_repeats_wait_for_those_that_measure_for_a_while_only(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain, alone, _timed = begin_both_kinds(stage)
+    monkeypatch.setattr(node_choice, "TOGETHER", timedelta())
+    end(stage, alone)
+    after = stage.dispatch()
+    assert (cards(after), {attempt.run_id for attempt in after}) == ([AT_TOUCH] * 2, {plain})
 
 
 def test_several_cards_from_the_start(stage: Stage) -> None:

@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import update
 from stage import TOOLCHAIN, Stage, result
 
+from app.runs.lifecycle import node_choice
 from app.runs.submission.submit import Submission, submit
 from app.storage.models import AttemptRow
 from app.targets.target import Target
@@ -145,8 +146,22 @@ def test_two_cells_that_differ_in_the_card_only(stage: Stage) -> None:
     assert [attempt.capability for attempt in stage.dispatch()] == ["sm90"]
 
 
-def test_the_two_kinds_take_turns(stage: Stage) -> None:
+@pytest.mark.parametrize(
+    ("together", "expected"),
+    [
+        # Those that have their card from the start no longer follow each other.
+        (
+            timedelta(),
+            [(8, {"at_touch"}), (2, {"from_start"}), (4, {"at_touch"}), (2, {"from_start"})],
+        ),
+        (node_choice.TOGETHER, [(8, {"at_touch"}), (2, {"from_start"}), (4, {"at_touch"})]),
+    ],
+)
+def test_the_two_kinds_take_turns(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, together: timedelta, expected: list[tuple[int, set[str]]]
+) -> None:
     """Attempts that wait for a card and ones that have it from the start: each in its turn, all that fit."""
+    monkeypatch.setattr(node_choice, "TOGETHER", together)
     hello(stage, "9.0", "9.0", places=4)
     at_touch = [run(stage, number, repeats=3) for number in range(4)]
     with stage.session() as session:
@@ -160,10 +175,13 @@ def test_the_two_kinds_take_turns(stage: Stage) -> None:
     kinds = []
     while attempts := stage.dispatch():
         kinds.append((len(attempts), {attempt.card.value for attempt in attempts}))
-        # One after the other: no other starts until all of this kind have ended.
-        for attempt in attempts[:-1]:
-            end(stage, [attempt])
-            assert stage.dispatch() == []
-        end(stage, attempts[-1:])
-    assert kinds == [(8, {"at_touch"}), (2, {"from_start"}), (4, {"at_touch"}), (2, {"from_start"})]
+        # One after the other: nobody of the other kind starts until all of this kind have ended.
+        while attempts:
+            end(stage, attempts[:1])
+            attempts = attempts[1:]
+            if attempts:
+                following = stage.dispatch()
+                assert {each.card for each in following} <= {attempts[0].card}
+                attempts += following
+    assert kinds == expected
     assert {stage.run(each).state for each in (*at_touch, from_start)} == {"finished"}

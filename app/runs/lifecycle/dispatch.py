@@ -17,7 +17,7 @@ from app.clock import now
 from app.judging.cause.cures import CURES
 from app.judging.verdict.passage import points_to_pass
 from app.runs.lifecycle.capacity import NodeCapacity, capacities_of, read_card_uses, use_of
-from app.runs.lifecycle.node_choice import choose, choose_previews, first_answers
+from app.runs.lifecycle.node_choice import NextOnCards, choose, choose_previews, first_answers
 from app.runs.rows.attempts import takes_attempts
 from app.runs.rows.events import emit
 from app.runs.rows.facts import reading_of, report_of_run
@@ -48,7 +48,7 @@ from worker.contract import (
 log = structlog.get_logger(__name__)
 
 # By node: the attempt that is next on its cards. The lock on the nodes lets one round run at a time.
-_next_on_cards: dict[str, str] = {}
+_next_on_cards: dict[str, NextOnCards] = {}
 
 
 def living(
