@@ -7,7 +7,7 @@ from __future__ import annotations
 
 # Raise this when the same attempts may get another verdict. `samehere judge-again` then lists the verdicts
 # that change.
-JUDGING_RULES = 49
+JUDGING_RULES = 50
 # Raise this when the comparison of the same two attempts may change. Stored comparisons are then computed
 # again.
 COMPARISON_RULES = 3

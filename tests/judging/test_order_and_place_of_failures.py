@@ -75,3 +75,18 @@ def test_an_error_above_the_named_call_is_another_one(words: str) -> None:
 
 def test_without_a_named_call_any_error_counts() -> None:
     assert judge_error("The script stops with an error.", 2).verdict == "reproduced"
+
+
+def test_an_error_that_is_gone_without_the_expected_one_is_something_else() -> None:
+    reading = read(
+        "# Wrong error\n\n```python\nimport lib\nlib.f(-1)\n```\n\nIt raises `KeyError: 'size'`. "
+        "I expect a ValueError.\n"
+    )
+    silent = judge_job(
+        reading.claim, reading.scripts[0], CPU, [result("", attempt=f"a{at}") for at in range(3)]
+    )
+    assert silent.verdict == "different"
+    assert silent.reason is not None
+    assert "neither" in silent.reason.detail
+    mended = [result("", attempt=f"a{at}", raised=("ValueError", "negative")) for at in range(3)]
+    assert judge_job(reading.claim, reading.scripts[0], CPU, mended).verdict == "not_reproduced"

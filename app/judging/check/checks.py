@@ -18,7 +18,7 @@ from app.judging.check.failure_checks import (
 )
 from app.judging.check.guards import skipped_gpu_part
 from app.judging.check.oracle_of_check import (
-    lacks_expected_output,
+    lacks_what_is_expected,
     oracle_of_changes,
     oracle_of_output,
     shows_expected,
@@ -221,8 +221,8 @@ def _judge_output_only(
     places = [(other, part_of(other, everything) if names_part(other) else result) for other in expected]
     if oracle := oracle_of_output(check, places, script, claim, whole=whole, check_result=check_result):
         return CheckResult.ABSENT, oracle
-    if check_result is CheckResult.ABSENT and lacks_expected_output(expected):
-        # The failure is gone, but the value that was said to be right is not there.
+    if check_result is CheckResult.ABSENT and lacks_what_is_expected(check, expected):
+        # The failure is gone, but the value or the error that was said to be right is not there.
         return CheckResult.OTHER, None
     if (at_random := _judge_at_random(check, expected, script, whole)) is not None:
         return at_random, RANDOM_NUMBERS.code if at_random is CheckResult.UNREACHED else None

@@ -123,6 +123,13 @@ def lacks_expected_output(expected: Sequence[Check]) -> bool:
     return any(check.role is Role.EXPECTED and check.kind in _PRINTED for check in expected)
 
 
+def lacks_what_is_expected(bug: Check, expected: Sequence[Check]) -> bool:
+    """Whether an output is expected, or another error than the claimed one. Asked where none is shown."""
+    kinds = {check.kind for check in expected if check.role is Role.EXPECTED}
+    is_other_error = bug.kind is CheckKind.EXCEPTION and CheckKind.EXCEPTION in kinds
+    return is_other_error or lacks_expected_output(expected)
+
+
 def shows_expected(bug: Check, expected: Sequence[tuple[Check, Result]]) -> bool:
     """Whether all of the expected behaviour is shown. False if nothing is expected."""
     checks = [

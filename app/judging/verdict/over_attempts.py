@@ -23,6 +23,7 @@ DIFFERENCES = {
     DifferentKind.NEAR_VALUE: "The value is close to the claimed one, but not the same.",
     DifferentKind.OTHER_VALUE: "The script prints another value than the claimed one.",
 }
+_NEITHER = "The claimed failure does not come, and neither does what the report expects instead."
 
 
 def by_repeats(variation: Variation, details: tuple[Finding, ...], *, least: int) -> JobJudgement:
@@ -128,7 +129,8 @@ def kind_of_difference(result: Result, claim: Claim, findings: Sequence[Finding]
         kind = DifferentKind.NEAR_VALUE
     else:
         kind = DifferentKind.OTHER_VALUE
-    return Reason(code=kind, detail=DIFFERENCES[kind])
+    ended_well = of_failure and result.outcome is Outcome.COMPLETED
+    return Reason(code=kind, detail=_NEITHER if ended_well else DIFFERENCES[kind])
 
 
 def _is_near(finding: Finding) -> bool:
