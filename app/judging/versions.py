@@ -15,4 +15,4 @@ COMPARISON_RULES = 3
 # indexes all reports again.
 INDEX_RULES = 3
 # Raise this when anything else in a run object changes. Cached run objects are then assembled again.
-DOCUMENT_VERSION = 35
+DOCUMENT_VERSION = 36

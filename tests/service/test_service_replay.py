@@ -10,8 +10,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from numpy_versions import UNSEEN, say_hello
 from sqlalchemy import func, select
-from stage import Stage
+from stage import Stage, result
 
 from app.errors import InputError
 from app.ids import moment_of
@@ -24,9 +25,13 @@ from app.runs.lookup.changes import list_changes
 from app.runs.lookup.reports import list_reports
 from app.runs.lookup.triage import triage
 from app.runs.rows.nodes import fleet, list_nodes
+from app.runs.run_object.bisection_state import BisectionRequest
+from app.runs.submission.bisections import start_bisection
 from app.serve.demo import HISTORY
 from app.storage.models import AttemptRow, ChangeRow, JobRow, ReportRow, RunRow
 from app.storage.queries.rerun import toolchains
+from app.targets.target import Target
+from worker.contract import ExceptionFacts, Observation, Outcome
 
 REGRESSED_IN_THE_NEWEST = {
     "Integration of spectra fails: `module 'numpy' has no attribute 'trapz'`",
@@ -176,3 +181,33 @@ def test_a_damaged_recording_is_refused_whole(stage: Stage, some: Path) -> None:
     with pytest.raises(InputError), stage.session() as session:
         replay(session, some)
     assert counts(stage) == [0, 0, 0, 0, 0]
+
+
+def test_a_bisection_keeps_the_warning_that_an_earlier_change_has(stage: Stage, some: Path) -> None:
+    with stage.session() as session:
+        replay(session, some)
+    with stage.session() as session:
+        reports = {report.title: report.id for report in list_reports(session).items}
+    report_id = next(report for title, report in reports.items() if title and "in1d" in title)
+    say_hello(stage, "2.2.6", "2.3.5", "2.4.0")
+    with stage.session() as session:
+        request = BisectionRequest(axis="numpy", base=Target())
+        bisection = start_bisection(session, report_id, request, settings=stage.settings).id
+    gone = ExceptionFacts(type="AttributeError", message="module 'numpy' has no attribute 'in1d'")
+    while attempts := stage.dispatch():
+        for attempt in attempts:
+            version = attempt.toolchain.removeprefix("numpy-")
+            seen, outcome = UNSEEN, Outcome.COMPLETED
+            if version == "2.4.0":
+                seen, outcome = Observation(exit_status=1, exception=gone), Outcome.RAISED
+            found = {"cpu.model": "AMD EPYC", "python.version": "3.11.7", "package.numpy": version}
+            told = result(attempt, node="n1", outcome=outcome, observation=seen)
+            stage.say(told.model_copy(update={"environment": found}))
+    with stage.session() as session:
+        rows = session.scalars(select(ChangeRow).where(ChangeRow.report_id == report_id)).all()
+        by_run = {row.run_id: row.removal for row in rows}
+        assert len(rows) > 1
+        assert bisection in by_run
+        assert {removal and removal["text"] for removal in by_run.values()} == {
+            "`in1d` is deprecated. Use `np.isin` instead."
+        }

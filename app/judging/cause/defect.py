@@ -47,7 +47,7 @@ _WHY_UNDECIDED = {
     "api_removed": "Nothing here shows whether the removal is meant.",
 }
 _CHANCE = "Chance decides when it happens. Nothing here shows whether it may happen at all."
-_NOT_CURED = "No run held this source still, so it is not shown that the results agree then."
+_NOT_CURED = "No run held the source of variation still. So no test shows that the results agree then."
 
 
 def order_of(cause: str) -> int:

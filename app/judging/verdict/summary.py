@@ -60,7 +60,7 @@ def _verdict(judgement: RunJudgement, cells: Sequence[JudgedCell]) -> str:  # no
         case Verdict.NOT_REPRODUCED:
             return _not_reproduced(judgement, cells)
         case Verdict.CANNOT_SHOW:
-            return f"The claim could not be tested here: {_lacks(cells)}"
+            return f"It could not be tested here: {_lacks(cells)}"
         case Verdict.OBSERVED:
             return _observation(cells)
         case Verdict.NO_RESULT:

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from app.clock import now
 from app.ids import new_id
 from app.intake.reading import Reading, ScriptRole
-from app.judging.cause.removals import removal_of
+from app.judging.cause.removals import ANNOUNCED, removal_of
 from app.judging.judgement import INCONCLUSIVE, JobJudgement, Verdict
 from app.judging.report.axis import differs_by
 from app.judging.report.change import Change, ChangeKind, Side, agree, change_of, is_comparable
@@ -261,13 +261,26 @@ def _add(
         change=change,
         known=toolchains(session),
         place=place,
-        removal=comparison.removal(before, after),
+        removal=_with_warning(session, run.report_id, comparison.removal(before, after)),
     )
     session.add(row)
     session.flush()
     emit(session, run, "change.found", change=row.id)
     log.info("change_found", change=row.id, kind=row.kind)
     return row
+
+
+def _with_warning(session: Session, report_id: str, removal: RemovalPart | None) -> RemovalPart | None:
+    """The removal, with the warning of it that an earlier change of the report kept.
+
+    A bisection looks at few attempts of the older version. That none of them warned takes nothing back.
+    """
+    if removal is None or removal.cause == ANNOUNCED:
+        return removal
+    earlier = map(RemovalPart.model_validate, queries.removals_of(session, report_id))
+    sides = (removal.package, removal.older, removal.newer)
+    same = (each for each in earlier if (each.package, each.older, each.newer) == sides)
+    return next((each for each in same if each.cause == ANNOUNCED), removal)
 
 
 def _store_bisected(

@@ -58,7 +58,7 @@ def removal_words(part: RemovalPart) -> str:
         )
     return (
         f"{part.package} {part.newer} no longer has what {part.package} {part.older} had. "
-        "No warning of it was seen."
+        "No warning of it was seen in these attempts."
     )
 
 

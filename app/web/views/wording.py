@@ -51,8 +51,12 @@ def shows_next(run: RunDocument) -> bool:
 
 
 def what_is_missing(run: RunDocument) -> str:
-    """The missing thing, if the answer says that something is missing."""
-    return run.summary if run.verdict is Verdict.CANNOT_SHOW and not _has_run(run) else ""
+    """The missing thing, if the answer says that something is missing, and not yet which."""
+    if run.verdict is not Verdict.CANNOT_SHOW or _has_run(run):
+        return ""
+    reasons = {job.reason.detail for job in run.jobs if job.reason is not None}
+    is_told = len(reasons) == 1 and run.answer.what.endswith(next(iter(reasons)))
+    return "" if is_told else run.summary
 
 
 def _has_run(run: RunDocument) -> bool:
