@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from app.clock import now
 from app.ids import new_id
 from app.intake.reading import Reading, ScriptRole
-from app.judging.cause.removals import ANNOUNCED, removal_of
+from app.judging.cause.removals import removal_of
 from app.judging.judgement import INCONCLUSIVE, JobJudgement, Verdict
 from app.judging.report.axis import differs_by
 from app.judging.report.change import Change, ChangeKind, Side, agree, change_of, is_comparable
@@ -229,15 +229,13 @@ def _store_change(comparison: _Comparison, before: JobRow, after: JobRow, *, pla
 
     A change that is stored between their targets and still holds is skipped.
     """
-    session, run = comparison.session, comparison.run
     if before.verdict is None or after.verdict is None or agree(before.verdict, after.verdict):
         return None
     sides = comparison.side(before), comparison.side(after)
     change = change_of(*sides, imported=comparison.imports_of(after.script_digest))
     if change is None:
         return None
-    pair = {"script": after.script_digest, "target": sides[1].label, "before_target": sides[0].label}
-    last = queries.newest_of_pair(session, run.report_id, **pair)
+    last = _last_of_pair(comparison, after, *sides)
     if last is not None and before.target != after.target and _is_known(last, change, sides):
         return None
     return _add(comparison, before, after, sides=sides, change=change, place=place)
@@ -261,7 +259,7 @@ def _add(
         change=change,
         known=toolchains(session),
         place=place,
-        removal=_with_warning(session, run.report_id, comparison.removal(before, after)),
+        removal=comparison.removal(before, after),
     )
     session.add(row)
     session.flush()
@@ -270,26 +268,14 @@ def _add(
     return row
 
 
-def _with_warning(session: Session, report_id: str, removal: RemovalPart | None) -> RemovalPart | None:
-    """The removal, with the warning of it that an earlier change of the report kept.
-
-    A bisection looks at few attempts of the older version. That none of them warned takes nothing back.
-    """
-    if removal is None or removal.cause == ANNOUNCED:
-        return removal
-    earlier = map(RemovalPart.model_validate, queries.removals_of(session, report_id))
-    sides = (removal.package, removal.older, removal.newer)
-    same = (each for each in earlier if (each.package, each.older, each.newer) == sides)
-    return next((each for each in same if each.cause == ANNOUNCED), removal)
-
-
 def _store_bisected(
     comparison: _Comparison, before: JobRow, after: JobRow, *, place: int
 ) -> ChangeRow | None:
     """Store the change that a bisection found.
 
     It stops when it is sure, often after fewer attempts than a "no" of one cell by itself needs. So a side
-    without a verdict has that of the bisection: it was never seen there.
+    without a verdict has that of the bisection: it was never seen there. A change that is known already, with
+    more attempts perhaps, is not stored again.
     """
     older, newer = (
         replace(side, verdict=Verdict.NOT_REPRODUCED)
@@ -300,7 +286,20 @@ def _store_bisected(
     change = change_of(older, newer, imported=comparison.imports_of(after.script_digest))
     if change is None or change.kind not in {ChangeKind.REGRESSED, ChangeKind.FIXED}:
         return None
+    last = _last_of_pair(comparison, after, older, newer)
+    if last is not None and _is_known(last, change, (older, newer)):
+        return None
     return _add(comparison, before, after, sides=(older, newer), change=change, place=place)
+
+
+def _last_of_pair(comparison: _Comparison, after: JobRow, older: Side, newer: Side) -> ChangeRow | None:
+    return queries.newest_of_pair(
+        comparison.session,
+        comparison.run.report_id,
+        script=after.script_digest,
+        target=newer.label,
+        before_target=older.label,
+    )
 
 
 def _is_known(last: ChangeRow, change: Change, sides: Sequence[Side]) -> bool:
