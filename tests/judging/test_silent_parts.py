@@ -147,3 +147,11 @@ def test_an_open_run_names_the_place_and_the_counts_so_far() -> None:
 def test_a_dossier_says_if_the_run_did_not_show_the_claim(verdict: Verdict) -> None:
     dossier = dossier_of_run(run(cell(verdict), claim={"checks": [OUTPUT]}))
     assert (CLAIM_NOT_SEEN in dossier.defect_sentence) == (verdict is not Verdict.REPRODUCED)
+
+
+def test_a_cell_that_still_runs_on_the_gpu_is_not_said_to_be_untested() -> None:
+    claim = {"text": "t", "checks": [OUTPUT, ON_GPU]}
+    going_on = run(cell(Verdict.REPRODUCED), cell(None, "cuda"), claim=claim)
+    assert GPU_UNTESTED not in answer_of(going_on).what
+    over = run(cell(Verdict.REPRODUCED), cell(Verdict.CANNOT_SHOW, "cuda"), claim=claim)
+    assert GPU_UNTESTED in answer_of(over).what

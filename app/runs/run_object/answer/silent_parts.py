@@ -33,8 +33,9 @@ def gpu_words(run: RunDocument, verdict: Verdict) -> str:
     if verdict not in _SPEAKS_OF_A_DEVICE or not any(_is_about_gpu(check) for check in _every_check(run)):
         return ""
     on_gpu = [job for job in run.jobs if job.target.device != "cpu"]
-    is_tested = any(job.verdict is not None and job.verdict not in INCONCLUSIVE for job in on_gpu)
-    return "" if is_tested else GPU_UNTESTED
+    # A cell that still runs may test it.
+    may_be_tested = any(job.verdict is None or job.verdict not in INCONCLUSIVE for job in on_gpu)
+    return "" if may_be_tested else GPU_UNTESTED
 
 
 def varies_elsewhere(run: RunDocument) -> bool:
