@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from app.judging.versions import INDEX_RULES
 from app.runs.rows.document_cache import compressed_json, digest_of_sources
-from app.runs.rows.search_index import cell_of, facets_of, words_of
+from app.runs.rows.search_index import cells_of_job, facets_of, words_of
 from app.runs.run_object.document import JobPart, TargetPart
 from app.storage.models import ReportCellRow, ReportRow, RunRow
 from app.storage.queries.reports.text_search import vector_of
@@ -39,7 +39,7 @@ CELL = (
     "warnings",
     "said",
 )
-# As `cell_of` names them.
+# As `cells_of_job` names them.
 CELL_VALUES = tuple("output" if name == "said" else name for name in CELL)
 KEPT = {
     "report_search": "report_id, rules, facets, words",
@@ -91,8 +91,11 @@ def kept_of_report(row: ReportRow, shape: Shape, jobs: list[Kept]) -> Iterator[t
     """Tables and lines: the latest job of each cell, and the search rows of the report."""
     latest = {job.label: job for job in jobs}
     cells = [
-        cell_of(row.id, job.part(str(row.main_script)), {job.environment: job.cell.environment})
+        cell
         for job in latest.values()
+        for cell in cells_of_job(
+            row.id, job.part(str(row.main_script)), {job.environment: job.cell.environment}
+        )
     ]
     for cell in cells:
         yield (
